@@ -1,0 +1,20 @@
+// Package holds keeps customers' time-bounded claims on tickets.
+//
+// A hold moves tickets from available to held:<customer>; its release or expiry
+// moves them back. The row of a hold says until when, and for how much.
+//
+// # States
+//
+//	held -> released   by its customer, or for one
+//	held -> expired    by the database's clock, from expires_at on
+//
+// Released and expired are final.
+//
+// # Expiry
+//
+// Every batch of a journal reads the holds that are due there and expires them
+// before it judges anything, so that tickets can be taken by the next buyer from
+// expires_at on, whoever asks and whether or not a sweeper runs. The sweeper only
+// wakes journals that nobody asks. An expiry matches the hold's id, its state and
+// its deadline together, and its entry has an id made of the hold's: twice is once.
+package holds

@@ -1,0 +1,29 @@
+package holds
+
+import "github.com/tierledger/tierledger/fault"
+
+// Codes of Place, in the order in which they're judged; event_not_found comes
+// before them and tier_not_found between ErrNotOnSale and ErrInvalidQuantity.
+var (
+	ErrNotOnSale = &fault.Def{Kind: fault.Conflict, Code: "not_on_sale",
+		Title: "The event isn't on sale now."}
+	ErrInvalidQuantity = &fault.Def{Kind: fault.Invalid, Code: "invalid_quantity",
+		Title: "The quantity can't be held."}
+	ErrLimitExceeded = &fault.Def{Kind: fault.Conflict, Code: "limit_exceeded",
+		Title: "The customer would have more tickets than one may have."}
+	ErrTemporarilyHeld = &fault.Def{Kind: fault.Conflict, Code: "temporarily_held",
+		Title: "Too few tickets are free now; enough would be if holds end."}
+	ErrSoldOut = &fault.Def{Kind: fault.Conflict, Code: "sold_out",
+		Title: "There aren't enough tickets left."}
+)
+
+// ErrHoldNotFound is the code of Get and Release.
+var ErrHoldNotFound = &fault.Def{Kind: fault.NotFound, Code: "hold_not_found",
+	Title: "There's no such hold."}
+
+// Defs lists the codes of this package.
+func Defs() []*fault.Def {
+	return []*fault.Def{
+		ErrNotOnSale, ErrInvalidQuantity, ErrLimitExceeded, ErrTemporarilyHeld, ErrSoldOut, ErrHoldNotFound,
+	}
+}

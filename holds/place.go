@@ -1,0 +1,228 @@
+package holds
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// Kinds of this package's entries.
+const (
+	KindPlaced   = "hold.placed"
+	KindReleased = "hold.released"
+	KindExpired  = "hold.expired"
+)
+
+const (
+	// MaxItems bounds the lines of a hold; nobody buys from more tiers at once.
+	MaxItems = 20
+	// MaxQuantity bounds a line: far above any customer's limit, low enough that
+	// no total overflows.
+	MaxQuantity = 100_000
+)
+
+// Request is what a customer wants to hold, all of it or nothing.
+type Request struct {
+	Customer string `json:"customer"`
+	Items    []Line `json:"items"`
+}
+
+// Line is a quantity of a tier; several lines of one tier add up.
+type Line struct {
+	Tier     ledger.Unit   `json:"tier"`
+	Quantity ledger.Amount `json:"quantity"`
+}
+
+// validate refuses what no state of the event could make right.
+func (r *Request) validate() error {
+	switch {
+	case !ledger.ValidCustomer(r.Customer):
+		return fault.BadField("customer", "must have 1 to 128 letters, digits or . _ ~ @ + = | -")
+	case len(r.Items) == 0 || len(r.Items) > MaxItems:
+		return fault.BadField("items", "a hold has 1 to %d lines", MaxItems)
+	}
+	return nil
+}
+
+// place is the command of a hold.
+type place struct {
+	id      uuid.UUID
+	request Request
+}
+
+func (p *place) Accounts() []string {
+	c := p.request.Customer
+	return []string{ledger.Available, ledger.HeldBy(c), ledger.SoldTo(c)}
+}
+
+// Decide judges all lines together, in the order of precedence of the refusals.
+func (p *place) Decide(s *ledger.State) (ledger.Decision, error) {
+	offer := buckets.ShelfOf(s)
+	event := offer.Event
+	if event == nil {
+		return ledger.Decision{}, buckets.ErrEventNotFound.Because("the event isn't open yet")
+	}
+	if !event.OnSale(s.Now) {
+		return ledger.Decision{}, notOnSale(event)
+	}
+	wanted, err := p.wanted(offer)
+	if err != nil {
+		return ledger.Decision{}, err
+	}
+	if err := p.withinLimits(s, offer, wanted); err != nil {
+		return ledger.Decision{}, err
+	}
+	if err := enough(s, wanted); err != nil {
+		return ledger.Decision{}, err
+	}
+	hold := p.hold(s, offer)
+	legs := make([]ledger.Leg, 0, 2*len(hold.Items))
+	for _, i := range hold.Items {
+		legs = append(legs,
+			ledger.Leg{Account: ledger.Available, Unit: i.Tier, Amount: -i.Quantity},
+			ledger.Leg{Account: ledger.HeldBy(hold.Customer), Unit: i.Tier, Amount: i.Quantity})
+	}
+	return ledger.Decision{
+		Kind: KindPlaced, Legs: legs, Data: hold.data(), Rows: []ledger.Row{placedRow{&hold}},
+	}, nil
+}
+
+func notOnSale(e *buckets.Event) error {
+	err := ErrNotOnSale.Because("%s isn't on sale now", e.Event)
+	if e.SaleOpensAt != nil {
+		err = err.With("sale_opens_at", e.SaleOpensAt.UTC())
+	}
+	if e.SaleClosesAt != nil {
+		err = err.With("sale_closes_at", e.SaleClosesAt.UTC())
+	}
+	return err
+}
+
+// quantity is what a request wants of a tier, its lines added up.
+type quantity struct {
+	tier *buckets.Tier
+	n    ledger.Amount
+}
+
+// wanted adds the lines up by tier, in the order in which tiers appear.
+func (p *place) wanted(offer *buckets.Shelf) ([]quantity, error) {
+	for _, l := range p.request.Items {
+		if offer.Tiers[l.Tier] == nil {
+			return nil, buckets.TierNotFound(l.Tier)
+		}
+	}
+	var wanted []quantity
+next:
+	for i, l := range p.request.Items {
+		if l.Quantity < 1 || l.Quantity > MaxQuantity {
+			field := fmt.Sprintf("items[%d].quantity", i)
+			return nil, ErrInvalidQuantity.Because("%s: must be 1 to %d", field, MaxQuantity).
+				With("field", field).With("maximum", MaxQuantity)
+		}
+		for j := range wanted {
+			if wanted[j].tier.Tier == l.Tier {
+				wanted[j].n += l.Quantity
+				continue next
+			}
+		}
+		wanted = append(wanted, quantity{offer.Tiers[l.Tier], l.Quantity})
+	}
+	return wanted, nil
+}
+
+// withinLimits compares what the customer's own accounts hold and own, and what
+// is asked, with the limits of the tiers and of the event.
+func (p *place) withinLimits(s *ledger.State, offer *buckets.Shelf, wanted []quantity) error {
+	var asked ledger.Amount
+	for _, w := range wanted {
+		asked += w.n
+		if limit := w.tier.LimitPerCustomer; limit != nil {
+			if used := p.used(s, w.tier.Tier); used+w.n > ledger.Amount(*limit) {
+				return limitExceeded(*limit, used, w.n).With("tier", w.tier.Tier)
+			}
+		}
+	}
+	if limit := offer.Event.LimitPerCustomer; limit != nil {
+		var used ledger.Amount
+		for tier := range offer.Tiers {
+			used += p.used(s, tier)
+		}
+		if used+asked > ledger.Amount(*limit) {
+			return limitExceeded(*limit, used, asked)
+		}
+	}
+	return nil
+}
+
+func (p *place) used(s *ledger.State, tier ledger.Unit) ledger.Amount {
+	c := p.request.Customer
+	return s.Balance(ledger.HeldBy(c), tier) + s.Balance(ledger.SoldTo(c), tier)
+}
+
+func limitExceeded(limit int64, used, asked ledger.Amount) *fault.Error {
+	return ErrLimitExceeded.Because("%d held or bought, %d asked, %d allowed", used, asked, limit).
+		With("limit", limit).With("used", used).With("asked", asked)
+}
+
+// enough refuses when a tier has too few free tickets: for now, when all of the
+// request could be served if every hold ended; for good otherwise.
+func enough(s *ledger.State, wanted []quantity) error {
+	var short, lost *quantity
+	for i := range wanted {
+		w := &wanted[i]
+		free := s.Balance(ledger.Available, w.tier.Tier)
+		switch {
+		case free >= w.n:
+		case free+s.Balance(ledger.Held, w.tier.Tier) >= w.n:
+			short = w
+		case lost == nil:
+			lost = w
+		}
+	}
+	if lost != nil {
+		free := s.Balance(ledger.Available, lost.tier.Tier)
+		return ErrSoldOut.Because("%d of %s are left, %d asked", free, lost.tier.Tier, lost.n).
+			With("tier", lost.tier.Tier).With("available", free).With("asked", lost.n)
+	}
+	if short != nil {
+		free := s.Balance(ledger.Available, short.tier.Tier)
+		at := shelfOf(s).retryAt(s.Now, short.tier.Tier)
+		return ErrTemporarilyHeld.Because("%d of %s are free now, %d asked", free, short.tier.Tier, short.n).
+			With("tier", short.tier.Tier).With("available", free).With("asked", short.n).
+			With("retry_at", at.Format(time.RFC3339Nano)).
+			After(at.Sub(s.Now))
+	}
+	return nil
+}
+
+// hold is what the customer gets: the prices in force, and the deadline.
+func (p *place) hold(s *ledger.State, offer *buckets.Shelf) Hold {
+	event := offer.Event
+	h := Hold{
+		ID: p.id, Event: event.Event, Customer: p.request.Customer, Status: Held, Version: s.NextSeq(),
+		CreatedAt: s.Now, ExpiresAt: s.Now.Add(time.Duration(event.HoldSeconds) * time.Second),
+		Items: make([]Item, 0, len(p.request.Items)),
+		Total: buckets.Money{Currency: event.Currency},
+	}
+	for _, l := range p.request.Items {
+		price := offer.Tiers[l.Tier].Price
+		item := Item{
+			Tier: l.Tier, Quantity: l.Quantity, PriceVersion: price.Version,
+			UnitPrice: buckets.Money{Amount: price.Amount, Currency: event.Currency},
+		}
+		if price.Fee != 0 {
+			item.UnitFee = &buckets.Money{Amount: price.Fee, Currency: event.Currency}
+		}
+		if tax := price.Tax(); tax != 0 {
+			item.UnitTax = &buckets.Money{Amount: tax, Currency: event.Currency}
+		}
+		h.Items = append(h.Items, item)
+		h.Total.Amount += item.total()
+	}
+	return h
+}

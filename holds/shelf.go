@@ -1,0 +1,184 @@
+package holds
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/ledger"
+)
+
+const (
+	// maxDue bounds the expiries that a batch carries; the next batch goes on.
+	maxDue = 256
+	// maxNext is how many holds ahead a refusal looks for the next to run out.
+	maxNext = 8
+)
+
+// shelf holds the holds of one batch: those that are due, those that commands
+// name, and a few that run out next.
+type shelf struct {
+	holds   map[uuid.UUID]*Hold
+	ahead   []*Hold // by deadline: due ones, then the next
+	named   []uuid.UUID
+	placed  []*Hold
+	changed []*Hold
+}
+
+// NewShelf makes an empty shelf.
+func NewShelf() ledger.Shelf { return &shelf{holds: make(map[uuid.UUID]*Hold)} }
+
+func shelfOf(s *ledger.State) *shelf { return ledger.ShelfOf[*shelf](s) }
+
+// Read queues the holds that are due or next, and those that commands name.
+func (s *shelf) Read(q *ledger.Reads) {
+	if q.Journal == ledger.System {
+		return
+	}
+	q.Queue(func(rows pgx.Rows) error {
+		h, err := scanHold(rows)
+		if err == nil {
+			s.ahead = append(s.ahead, h)
+			s.holds[h.ID] = h
+		}
+		return err
+	}, sqlAhead, maxDue, maxNext)
+	for _, c := range q.Commands {
+		if r, ok := c.Body.(*release); ok {
+			s.named = append(s.named, r.holdID)
+		}
+	}
+	if len(s.named) == 0 {
+		return
+	}
+	q.Queue(func(rows pgx.Rows) error {
+		h, err := scanHold(rows)
+		if err == nil && s.holds[h.ID] == nil {
+			s.holds[h.ID] = h
+		}
+		return err
+	}, sqlBatchHolds, s.named)
+}
+
+// Due gives an expiry for every hold that has run out.
+func (s *shelf) Due(now time.Time) []ledger.Command {
+	var due []ledger.Command
+	for _, h := range s.ahead {
+		if h.Due(now) {
+			due = append(due, expiry(h))
+		}
+	}
+	return due
+}
+
+// expiry is the one command that can expire a hold by time.
+func expiry(h *Hold) ledger.Command {
+	journal, _ := ledger.JournalOf(h.ID)
+	const system = "system"
+	return ledger.Command{
+		ID:        ledger.NewID(journal, system, KindExpired, h.ID.String()),
+		Principal: system, Body: &expire{h.ID},
+	}
+}
+
+// Accounts names the accounts of the holds that may end in this batch.
+func (s *shelf) Accounts(now time.Time) []string {
+	var codes []string
+	add := func(h *Hold) {
+		codes = append(codes, ledger.HeldBy(h.Customer), ledger.Available)
+	}
+	for _, h := range s.ahead {
+		if h.Due(now) {
+			add(h)
+		}
+	}
+	for _, id := range s.named {
+		if h := s.holds[id]; h != nil && h.Status == Held {
+			add(h)
+		}
+	}
+	return codes
+}
+
+// retryAt is the earliest time at which tickets of a tier may come back. When more
+// holds run out before that than the shelf shows, it's a time before which none do.
+func (s *shelf) retryAt(now time.Time, tier ledger.Unit) time.Time {
+	at := now
+	if len(s.ahead) >= maxDue && !s.ahead[maxDue-1].ExpiresAt.After(now) {
+		return now // more may be due than this batch could expire
+	}
+	for _, h := range s.ahead {
+		if h.Status != Held {
+			continue
+		}
+		at = h.ExpiresAt
+		for _, i := range h.Items {
+			if i.Tier == tier {
+				return at
+			}
+		}
+	}
+	return at
+}
+
+// Write queues the placed and the changed holds.
+func (s *shelf) Write(q *ledger.Writes) {
+	queueHolds(q, sqlInsertHolds, s.placed)
+	queueHolds(q, sqlUpdateHolds, s.changed)
+}
+
+// queueHolds queues a statement that takes holds' columns as arrays.
+func queueHolds(q *ledger.Writes, sql string, list []*Hold) {
+	n := len(list)
+	if n == 0 {
+		return
+	}
+	ids, customers, statuses := make([]uuid.UUID, n), make([]string, n), make([]Status, n)
+	created, expires := make([]time.Time, n), make([]time.Time, n)
+	items, totals, versions := make([]string, n), make([]ledger.Amount, n), make([]ledger.Seq, n)
+	for i, h := range list {
+		text, err := json.Marshal(h.Items)
+		if err != nil {
+			panic(err) // an Item has nothing that can't be JSON
+		}
+		ids[i], customers[i], statuses[i], items[i] = h.ID, h.Customer, h.Status, string(text)
+		created[i], expires[i], totals[i], versions[i] = h.CreatedAt, h.ExpiresAt, h.Total.Amount, h.Version
+	}
+	q.Queue(sql, ids, customers, statuses, created, expires, items, totals, versions)
+}
+
+// The rows that decisions of this package change.
+type (
+	placedRow struct{ *Hold }
+	endedRow  struct{ *Hold }
+)
+
+// Keep records a new hold.
+func (r placedRow) Keep(s *ledger.State) {
+	shelf := shelfOf(s)
+	shelf.holds[r.ID] = r.Hold
+	shelf.placed = append(shelf.placed, r.Hold)
+}
+
+// Keep records that a hold has ended.
+func (r endedRow) Keep(s *ledger.State) {
+	shelf := shelfOf(s)
+	*shelf.holds[r.ID] = *r.Hold
+	shelf.changed = append(shelf.changed, r.Hold)
+}
+
+// scanHold reads a row. The event's name and currency are the event's to say.
+// Further targets take the columns behind the hold's.
+func scanHold(row pgx.CollectableRow, further ...any) (*Hold, error) {
+	h := &Hold{}
+	var items []byte
+	err := row.Scan(append([]any{&h.ID, &h.Customer, &h.Status, &h.CreatedAt, &h.ExpiresAt, &items,
+		&h.Total.Amount, &h.Version}, further...)...)
+	if err != nil {
+		return nil, err
+	}
+	h.CreatedAt, h.ExpiresAt = h.CreatedAt.UTC(), h.ExpiresAt.UTC()
+	return h, json.Unmarshal(items, &h.Items)
+}

@@ -1,0 +1,88 @@
+package holds
+
+// Every statement on holds.
+const (
+	holdColumns = `hold_id, customer, status, created_at, expires_at, items, total, version`
+
+	// The clock is read once per arm, in a subquery, so that the index serves it.
+	sqlAhead = `
+(SELECT ` + holdColumns + `
+ FROM holds
+ WHERE journal_id = $1
+   AND status = 'held'
+   AND expires_at <= (SELECT clock_timestamp())
+ ORDER BY expires_at
+ LIMIT $2)
+UNION ALL
+(SELECT ` + holdColumns + `
+ FROM holds
+ WHERE journal_id = $1
+   AND status = 'held'
+   AND expires_at > (SELECT clock_timestamp())
+ ORDER BY expires_at
+ LIMIT $3)`
+
+	sqlBatchHolds = `
+SELECT ` + holdColumns + `
+FROM unnest($2::uuid[]) AS k (id)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM holds
+    WHERE journal_id = $1
+      AND hold_id = k.id
+    OFFSET 0) h`
+
+	sqlInsertHolds = `
+INSERT INTO holds (journal_id, hold_id, customer, status, created_at, expires_at, items, total, version)
+SELECT $1, h.hold_id, h.customer, h.status, h.created_at, h.expires_at, h.items::json, h.total, h.version
+FROM unnest($2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::bigint[], $9::bigint[])
+     AS h (hold_id, customer, status, created_at, expires_at, items, total, version)`
+
+	// Only what is held can change; the row is found through its key.
+	sqlUpdateHolds = sqlInsertHolds + `
+ON CONFLICT (journal_id, hold_id) DO UPDATE
+SET status = excluded.status,
+    version = excluded.version
+WHERE holds.status = 'held'`
+
+	sqlHold = `
+SELECT ` + holdColumns + `, clock_timestamp()
+FROM holds
+WHERE journal_id = $1
+  AND hold_id = $2`
+
+	// A hold that has run out reads as expired, whatever has been written yet.
+	sqlListHolds = `
+SELECT ` + holdColumns + `, c.now
+FROM holds, (SELECT clock_timestamp() AS now) c
+WHERE journal_id = $1
+  AND hold_id > $2
+  AND ($3 = '' OR customer = $3)
+  AND ($4 = '' OR $4 = CASE WHEN status = 'held' AND expires_at <= c.now THEN 'expired' ELSE status END)
+ORDER BY hold_id
+LIMIT $5`
+
+	// For every journal that has open holds, the deadline of its first: a walk
+	// over the index from journal to journal, not over the holds.
+	sqlFirstDue = `
+WITH RECURSIVE first (journal_id, expires_at) AS (
+    (SELECT journal_id, expires_at
+     FROM holds
+     WHERE status = 'held'
+     ORDER BY journal_id, expires_at
+     LIMIT 1)
+    UNION ALL
+    SELECT n.journal_id, n.expires_at
+    FROM first f
+    CROSS JOIN LATERAL (
+        SELECT journal_id, expires_at
+        FROM holds
+        WHERE status = 'held'
+          AND journal_id > f.journal_id
+        ORDER BY journal_id, expires_at
+        LIMIT 1) n
+)
+SELECT journal_id, extract(epoch FROM clock_timestamp() - expires_at)::float8
+FROM first
+WHERE expires_at <= clock_timestamp()`
+)

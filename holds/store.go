@@ -1,0 +1,180 @@
+package holds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// Store places, ends and reads holds. It's safe for concurrent use.
+type Store struct {
+	ledger *ledger.Ledger
+	events *buckets.Store
+	reads  *pgxpool.Pool
+}
+
+// NewStore makes a store that commits through a ledger and reads from a pool.
+func NewStore(l *ledger.Ledger, events *buckets.Store, reads *pgxpool.Pool) *Store {
+	return &Store{ledger: l, events: events, reads: reads}
+}
+
+// Place holds tickets of an event, all that a request asks for or none. The
+// receipt's data is the hold. Errors, in order of precedence: ErrInvalidRequest
+// with the field, ErrEventNotFound, ErrNotOnSale, ErrTierNotFound,
+// ErrInvalidQuantity, ErrLimitExceeded, ErrSoldOut or ErrTemporarilyHeld, and
+// those of ledger.Do.
+func (s *Store) Place(ctx context.Context, principal, key, event string, r Request) (ledger.Receipt, error) {
+	journal, err := s.events.Journal(ctx, event)
+	if err != nil {
+		return ledger.Receipt{}, err
+	}
+	if err := r.validate(); err != nil {
+		return ledger.Receipt{}, err
+	}
+	body := &place{request: r}
+	c, err := ledger.NewCommand(journal, principal, key, KindPlaced, r, body)
+	if err != nil {
+		return ledger.Receipt{}, err
+	}
+	body.id = c.ID
+	return s.ledger.Do(ctx, journal, c)
+}
+
+// Release gives a hold's tickets back. The receipt's data is the hold; one that
+// had ended stays as it was. Errors: ErrHoldNotFound and those of ledger.Do.
+func (s *Store) Release(ctx context.Context, principal, key string, id uuid.UUID) (ledger.Receipt, error) {
+	journal, err := s.journalOf(ctx, id)
+	if err != nil {
+		return ledger.Receipt{}, err
+	}
+	c, err := ledger.NewCommand(journal, principal, key, KindReleased, id, &release{id})
+	if err != nil {
+		return ledger.Receipt{}, err
+	}
+	return s.ledger.Do(ctx, journal, c)
+}
+
+// journalOf finds the journal of a hold from its id; ErrHoldNotFound when the id
+// tells none that exists.
+func (s *Store) journalOf(ctx context.Context, id uuid.UUID) (ledger.JournalID, error) {
+	journal, ok := ledger.JournalOf(id)
+	if !ok {
+		return 0, NotFound(id)
+	}
+	_, err := s.events.Named(ctx, journal)
+	if errors.Is(err, buckets.ErrEventNotFound) {
+		return 0, NotFound(id)
+	}
+	return journal, err
+}
+
+// Get reads a hold as it is now: one that has run out reads as expired. The error
+// is ErrHoldNotFound when there's none.
+func (s *Store) Get(ctx context.Context, id uuid.UUID) (Hold, error) {
+	journal, err := s.journalOf(ctx, id)
+	if err != nil {
+		return Hold{}, err
+	}
+	rows, err := s.reads.Query(ctx, sqlHold, int64(journal), id)
+	if err != nil {
+		return Hold{}, pg.Fault(fmt.Errorf("read hold %s: %w", id, err))
+	}
+	h, err := pgx.CollectExactlyOneRow(rows, readHold)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return Hold{}, NotFound(id)
+	case err != nil:
+		return Hold{}, pg.Fault(fmt.Errorf("read hold %s: %w", id, err))
+	}
+	name, err := s.events.Named(ctx, journal)
+	h.Event, h.Total.Currency = name.Event, name.Currency
+	return *h, err
+}
+
+// Filter selects holds of an event; empty fields select all.
+type Filter struct {
+	Customer string
+	Status   Status
+	After    uuid.UUID // the last hold of the page before
+	Limit    int
+}
+
+// List reads a page of an event's holds in the order of their ids.
+func (s *Store) List(ctx context.Context, event string, f Filter) ([]Hold, error) {
+	journal, err := s.events.Journal(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.reads.Query(ctx, sqlListHolds, int64(journal), f.After, f.Customer, f.Status, f.Limit)
+	if err != nil {
+		return nil, pg.Fault(fmt.Errorf("list holds of %s: %w", event, err))
+	}
+	found, err := pgx.CollectRows(rows, readHold)
+	if err != nil {
+		return nil, pg.Fault(fmt.Errorf("list holds of %s: %w", event, err))
+	}
+	name, err := s.events.Named(ctx, journal)
+	list := make([]Hold, len(found))
+	for i, h := range found {
+		h.Event, h.Total.Currency = name.Event, name.Currency
+		list[i] = *h
+	}
+	return list, err
+}
+
+// readHold reads a row and the clock, and shows a due hold as expired.
+func readHold(rows pgx.CollectableRow) (*Hold, error) {
+	var now time.Time
+	h, err := scanHold(rows, &now)
+	if err == nil && h.Due(now) {
+		h.Status = Expired
+	}
+	return h, err
+}
+
+// Overdue is a journal whose holds have run out and not been expired yet.
+type Overdue struct {
+	Journal ledger.JournalID
+	Since   time.Duration // since the first of them ran out
+}
+
+// Overdue lists the journals that have overdue holds.
+func (s *Store) Overdue(ctx context.Context) ([]Overdue, error) {
+	rows, err := s.reads.Query(ctx, sqlFirstDue)
+	if err != nil {
+		return nil, pg.Fault(fmt.Errorf("find overdue holds: %w", err))
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o Overdue, err error) {
+		var seconds float64
+		err = row.Scan(&o.Journal, &seconds)
+		o.Since = time.Duration(seconds * float64(time.Second))
+		return o, err
+	})
+	return list, pg.Fault(err)
+}
+
+// Sweep expires what is due in journals that nobody asks anything of, and tells
+// how old the oldest overdue hold was. It's idempotent; any number may run at
+// once, and none need to for holds to expire on time for the next buyer.
+func (s *Store) Sweep(ctx context.Context) (oldest time.Duration, err error) {
+	overdue, err := s.Overdue(ctx)
+	for len(overdue) > 0 && err == nil {
+		for _, o := range overdue {
+			oldest = max(oldest, o.Since)
+			if err := s.ledger.Wake(ctx, o.Journal); err != nil {
+				return oldest, fmt.Errorf("sweep journal %d: %w", o.Journal, err)
+			}
+		}
+		overdue, err = s.Overdue(ctx)
+	}
+	return oldest, err
+}

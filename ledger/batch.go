@@ -1,0 +1,337 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/internal/pg"
+)
+
+// Batch tells an observer how a batch went.
+type Batch struct {
+	Journal  JournalID
+	Commands int
+	Entries  int  // written, expiries included
+	Snapshot bool // judged without the lock
+	LockWait time.Duration
+	Read     time.Duration // lock and read, the wait included
+	Decide   time.Duration
+	Write    time.Duration // write and commit
+	Err      error         // a command that time had made failed; nothing else did
+}
+
+// batch is one run of the five steps.
+type batch struct {
+	requests []*request
+	outcomes []outcome // of the requests, in their order
+	state    *State
+	observe  func(Batch)
+	stats    Batch
+}
+
+// outcome is what a caller gets.
+type outcome struct {
+	receipt Receipt
+	err     error
+}
+
+func (c *committer) newBatch(requests []*request) *batch {
+	return &batch{
+		requests: requests,
+		outcomes: make([]outcome, len(requests)),
+		state: &State{
+			Journal:  c.journal,
+			loaded:   make(map[string]struct{}),
+			accounts: make(map[AccountKey]*balance),
+			past:     make(map[uuid.UUID]pastEntry),
+			shelves:  c.shelves(),
+		},
+		observe: c.observe,
+		stats:   Batch{Journal: c.journal, Commands: len(requests)},
+	}
+}
+
+// Reads queues a batch's reads for one round trip.
+type Reads struct {
+	Journal  JournalID
+	Commands []Command
+	batch    *pgx.Batch
+}
+
+// Queue adds a query; each is called for every row. The first argument of the
+// query is the journal, args follow.
+func (r *Reads) Queue(each func(pgx.Rows) error, sql string, args ...any) {
+	r.batch.Queue(sql, append([]any{int64(r.Journal)}, args...)...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := each(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// read locks the journal and loads what the batch needs.
+func (b *batch) read(ctx context.Context, conn *pgx.Conn) error {
+	started := time.Now()
+	q := &pgx.Batch{}
+	q.Queue(sqlBegin)
+	b.queueReads(q, sqlLockJournal)
+	if err := pg.Exchange(ctx, conn, q); err != nil {
+		return err
+	}
+	if codes := b.furtherAccounts(); len(codes) > 0 {
+		q := &pgx.Batch{}
+		b.queueAccounts(&Reads{Journal: b.state.Journal, batch: q}, codes)
+		if err := pg.Exchange(ctx, conn, q); err != nil {
+			return err
+		}
+	}
+	b.stats.Read = time.Since(started)
+	return nil
+}
+
+// readSnapshot loads the same from a snapshot, in a transaction that is over when
+// it returns. It's not complete when rows lead to accounts that weren't read.
+func (b *batch) readSnapshot(ctx context.Context, conn *pgx.Conn) (complete bool, err error) {
+	started := time.Now()
+	b.stats.Snapshot = true
+	q := &pgx.Batch{}
+	q.Queue(sqlBeginSnapshot)
+	b.queueReads(q, sqlReadJournal)
+	q.Queue(sqlCommit)
+	if err := pg.Exchange(ctx, conn, q); err != nil {
+		return false, err
+	}
+	b.stats.Read = time.Since(started)
+	return len(b.furtherAccounts()) == 0, nil
+}
+
+// queueReads queues the reads of step 2 behind the statement that reads, and
+// perhaps locks, the journal. Each later statement sees what was committed before
+// the lock was granted.
+func (b *batch) queueReads(q *pgx.Batch, journal string) {
+	s := b.state
+	var last time.Time
+	found := false
+	commands := make([]Command, len(b.requests))
+	ids := make([]uuid.UUID, len(b.requests))
+	var codes []string
+	for i, r := range b.requests {
+		commands[i] = r.command
+		ids[i] = r.command.ID
+		codes = append(codes, r.command.Body.Accounts()...)
+	}
+	reads := &Reads{Journal: s.Journal, Commands: commands, batch: q}
+	reads.Queue(func(rows pgx.Rows) error {
+		found = true
+		var hash []byte
+		err := rows.Scan(&s.seq, &last, &hash)
+		copy(s.hash[:], hash)
+		return err
+	}, journal)
+	q.Queue(sqlClock).QueryRow(func(row pgx.Row) error {
+		var wait float64
+		if err := row.Scan(&s.Now, &wait); err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("ledger: journal %d doesn't exist", s.Journal)
+		}
+		if s.Now.Before(last) {
+			s.Now = last
+		}
+		s.Now = s.Now.UTC()
+		b.stats.LockWait = time.Duration(wait * float64(time.Second))
+		return nil
+	})
+	reads.Queue(func(rows pgx.Rows) error {
+		var id uuid.UUID
+		var digest []byte
+		var p pastEntry
+		err := rows.Scan(&id, &digest, &p.receipt.Kind, &p.receipt.Seq, &p.receipt.At, &p.receipt.Data)
+		copy(p.digest[:], digest)
+		s.past[id] = p
+		return err
+	}, sqlPastEntries, ids)
+	for _, shelf := range s.shelves {
+		shelf.Read(reads)
+	}
+	b.queueAccounts(reads, codes)
+}
+
+// queueAccounts queues the accounts of codes that haven't been read, and of the
+// control accounts above them.
+func (b *batch) queueAccounts(reads *Reads, codes []string) {
+	s := b.state
+	var fresh []string
+	for _, code := range codes {
+		for _, code := range withControl(code) {
+			if _, ok := s.loaded[code]; !ok {
+				s.loaded[code] = struct{}{}
+				fresh = append(fresh, code)
+			}
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	reads.Queue(func(rows pgx.Rows) error {
+		a := &balance{}
+		err := rows.Scan(&a.Code, &a.Unit, &a.Type, &a.Control, &a.Balance, &a.Version)
+		s.accounts[a.AccountKey] = a
+		return err
+	}, sqlBatchAccounts, fresh)
+}
+
+// furtherAccounts gives the codes that the shelves' rows lead to and that haven't
+// been read.
+func (b *batch) furtherAccounts() []string {
+	var codes []string
+	for _, shelf := range b.state.shelves {
+		codes = append(codes, shelf.Accounts(b.state.Now)...)
+	}
+	return slices.DeleteFunc(codes, func(code string) bool {
+		_, ok := b.state.loaded[code]
+		return ok
+	})
+}
+
+// decide is step 3: what time has made first, then the commands as they arrived.
+func (b *batch) decide() {
+	started := time.Now()
+	for _, shelf := range b.state.shelves {
+		for _, c := range shelf.Due(b.state.Now) {
+			if _, err := b.state.judge(c); err != nil && b.stats.Err == nil {
+				b.stats.Err = err
+			}
+		}
+	}
+	for i, r := range b.requests {
+		b.outcomes[i].receipt, b.outcomes[i].err = b.state.judge(r.command)
+	}
+	b.stats.Entries = len(b.state.entries)
+	b.stats.Decide = time.Since(started)
+}
+
+// answer is step 6.
+func (b *batch) answer() {
+	for i, r := range b.requests {
+		o := b.outcomes[i]
+		if o.err != nil && fault.As(o.err) == nil {
+			o.err = fault.ErrInternal.Because("").From(o.err)
+		}
+		r.answer(o)
+	}
+	if b.observe != nil {
+		b.observe(b.stats)
+	}
+}
+
+// refuse gives every request of a batch the same error.
+func refuse(requests []*request, err error) {
+	for _, r := range requests {
+		r.answer(outcome{err: err})
+	}
+}
+
+// Writes queues a batch's writes for one round trip.
+type Writes struct {
+	Journal JournalID
+	batch   *pgx.Batch
+}
+
+// Queue adds a statement. Its first argument is the journal, args follow.
+func (w *Writes) Queue(sql string, args ...any) {
+	w.batch.Queue(sql, append([]any{int64(w.Journal)}, args...)...)
+}
+
+// queueWrites queues everything that the decisions changed: columns as arrays, a
+// statement per table, whatever the size of the batch.
+func (b *batch) queueWrites(q *pgx.Batch) {
+	s := b.state
+	if len(s.entries) == 0 {
+		return
+	}
+	w := &Writes{Journal: s.Journal, batch: q}
+	queueEntries(w, s.Now, s.entries)
+	queueChangedAccounts(w, s.accounts)
+	for _, shelf := range s.shelves {
+		shelf.Write(w)
+	}
+	w.Queue(sqlUpdateJournal, s.seq, s.Now, s.hash[:])
+}
+
+func queueEntries(w *Writes, at time.Time, entries []Entry) {
+	n := len(entries)
+	seqs, ids, kinds := make([]Seq, n), make([]uuid.UUID, n), make([]string, n)
+	principals, data := make([]string, n), make([]string, n)
+	digests, hashes := make([][]byte, n), make([][]byte, n)
+	var p struct {
+		seqs             []Seq
+		legs             []int16
+		accounts         []string
+		units            []Unit
+		amounts, balance []Amount
+	}
+	for i := range entries {
+		e := &entries[i]
+		seqs[i], ids[i], kinds[i], principals[i] = e.Seq, e.ID, e.Kind, e.Principal
+		data[i], digests[i], hashes[i] = string(e.Data), e.Digest[:], e.Hash[:]
+		for leg, posting := range e.Postings {
+			p.seqs = append(p.seqs, e.Seq)
+			p.legs = append(p.legs, int16(leg))
+			p.accounts = append(p.accounts, posting.Account)
+			p.units = append(p.units, posting.Unit)
+			p.amounts = append(p.amounts, posting.Amount)
+			p.balance = append(p.balance, posting.Balance)
+		}
+	}
+	w.Queue(sqlInsertEntries, at, seqs, ids, kinds, principals, digests, data, hashes)
+	if len(p.seqs) > 0 {
+		w.Queue(sqlInsertPostings, p.seqs, p.legs, p.accounts, p.units, p.amounts, p.balance)
+	}
+}
+
+// columns are accounts as arrays.
+type columns struct {
+	codes    []string
+	units    []Unit
+	types    []Type
+	controls []string
+	balances []Amount
+	versions []Seq
+}
+
+func queueChangedAccounts(w *Writes, accounts map[AccountKey]*balance) {
+	var created, updated columns
+	for _, a := range accounts {
+		if !a.changed {
+			continue
+		}
+		c := &updated
+		if a.created {
+			c = &created
+		}
+		c.codes = append(c.codes, a.Code)
+		c.units = append(c.units, a.Unit)
+		c.types = append(c.types, a.Type)
+		c.controls = append(c.controls, a.Control)
+		c.balances = append(c.balances, a.Balance)
+		c.versions = append(c.versions, a.Version)
+	}
+	created.queue(w, sqlInsertAccounts)
+	updated.queue(w, sqlUpdateAccounts)
+}
+
+func (c *columns) queue(w *Writes, sql string) {
+	if len(c.codes) > 0 {
+		w.Queue(sql, c.codes, c.units, c.types, c.controls, c.balances, c.versions)
+	}
+}

@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/internal/pg"
+)
+
+const (
+	// exchangeTimeout bounds one round trip. It covers the wait for the journal's
+	// lock, which another process may hold for a batch or two.
+	exchangeTimeout = 10 * time.Second
+	// unknownPatience is how long a batch of unknown outcome is run again before
+	// its callers are told; unknownPause is the wait between the runs.
+	unknownPatience = 5 * time.Second
+	unknownPause    = 50 * time.Millisecond
+	// maxAttempts bounds the repeats of a batch that the database undid or that met
+	// a connection already dead; nothing was changed by any of them.
+	maxAttempts = 5
+)
+
+// committer commits batches to one journal; one goroutine at a time uses it.
+type committer struct {
+	journal JournalID
+	pool    *pgxpool.Pool
+	shelves func() []Shelf
+	observe func(Batch)
+
+	// refusing is set when the last batch changed nothing: the next one is first
+	// judged on a snapshot, without the lock, so that a storm of refusals or
+	// repeats neither waits for writers nor writes a byte of WAL.
+	refusing bool
+	// doubt is set while a commit's outcome is unknown: batches then take the lock
+	// and commit even when they change nothing, so that what they answer is as
+	// durable as their own commit.
+	doubt bool
+}
+
+// errUnknown marks a failure between the write and the answer of COMMIT.
+var errUnknown = errors.New("outcome of commit unknown")
+
+// commit answers every request of a batch. It repeats what may be repeated, and
+// separates a bad command from the others.
+func (c *committer) commit(batch []*request) {
+	var unknownSince time.Time
+	for attempt := 1; ; attempt++ {
+		err := c.run(batch)
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, errUnknown):
+			c.doubt = true
+			if unknownSince.IsZero() {
+				unknownSince = time.Now()
+			}
+		case pg.Classify(err) == pg.Failed && len(batch) > 1:
+			for _, r := range batch {
+				c.commit([]*request{r})
+			}
+			return
+		case pg.Classify(err) == pg.Failed:
+			refuse(batch, fault.ErrInternal.Because("").From(err))
+			return
+		case pg.Classify(err) == pg.Lost:
+			// Idle connections of the pool have probably died with this one.
+			c.pool.Reset()
+		}
+		if !unknownSince.IsZero() {
+			if time.Since(unknownSince) > unknownPatience {
+				refuse(batch, ErrOutcomeUnknown.Because("repeat the request under the same key").
+					After(retryOverloaded).From(err))
+				return
+			}
+			time.Sleep(unknownPause)
+			continue
+		}
+		if attempt == maxAttempts || isConnect(err) {
+			refuse(batch, pg.Fault(err))
+			return
+		}
+	}
+}
+
+// isConnect tells a server that takes no connections from a connection that broke.
+func isConnect(err error) bool { return errors.Is(err, errAcquire) }
+
+var errAcquire = errors.New("no connection")
+
+// run commits one batch in the five steps. When it returns nil every request has
+// its answer; with an error none has. errUnknown says that the batch may have
+// been committed, any other error that it wasn't.
+func (c *committer) run(batch []*request) error {
+	if c.refusing && !c.doubt {
+		settled, err := c.judgeOnSnapshot(batch)
+		if settled || err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*exchangeTimeout)
+	defer cancel()
+	conn, err := c.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errAcquire, err)
+	}
+	defer conn.Release() // one that's still in a transaction is closed, not reused
+	b := c.newBatch(batch)
+
+	// 1 lock, 2 read: one round trip, and a second when rows lead to further accounts.
+	if err := b.read(ctx, conn.Conn()); err != nil {
+		return err
+	}
+	// 3 decide: pure, in arrival order.
+	b.decide()
+	// Nothing changed: nothing is written, and nothing is remembered.
+	if len(b.state.entries) == 0 && !c.doubt {
+		if _, err := conn.Exec(ctx, sqlRollback); err != nil {
+			return err
+		}
+		c.refusing = true
+		b.answer()
+		return nil
+	}
+	// 4 write, 5 commit: one round trip. Past this point the outcome is unknown
+	// until the server answers; no client's context can cut it short.
+	if err := b.write(ctx, conn.Conn()); err != nil {
+		return err
+	}
+	c.refusing, c.doubt = false, false
+	// 6 answer.
+	b.answer()
+	return nil
+}
+
+// judgeOnSnapshot decides a batch on a consistent snapshot of committed rows. If
+// nothing would change it answers and reports true: the snapshot is younger than
+// every request in the batch. Else it leaves no trace and reports false.
+func (c *committer) judgeOnSnapshot(batch []*request) (settled bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), exchangeTimeout)
+	defer cancel()
+	conn, err := c.pool.Acquire(ctx)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", errAcquire, err)
+	}
+	defer conn.Release()
+	b := c.newBatch(batch)
+	if complete, err := b.readSnapshot(ctx, conn.Conn()); err != nil || !complete {
+		return false, err
+	}
+	b.decide()
+	if len(b.state.entries) > 0 {
+		c.refusing = false
+		return false, nil
+	}
+	b.answer()
+	return true, nil
+}
+
+// write sends the changes and COMMIT in one round trip.
+func (b *batch) write(ctx context.Context, conn *pgx.Conn) error {
+	pg.TakeWarning(conn)
+	started := time.Now()
+	q := &pgx.Batch{}
+	b.queueWrites(q)
+	q.Queue(sqlCommit)
+	err := pg.Exchange(ctx, conn, q)
+	b.stats.Write = time.Since(started)
+	switch {
+	case err != nil && pg.Classify(err) == pg.Lost:
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	case err != nil:
+		_, rollback := conn.Exec(ctx, sqlRollback)
+		return errors.Join(err, rollback)
+	case pg.TakeWarning(conn):
+		return fmt.Errorf("%w: the server warned about the commit", errUnknown)
+	}
+	return nil
+}
