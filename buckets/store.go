@@ -60,8 +60,7 @@ func (s *Store) open(ctx context.Context, journal ledger.JournalID, spec *Spec) 
 	if err := s.ledger.Create(ctx, journal); err != nil {
 		return ledger.Receipt{}, err
 	}
-	const system = "system"
-	c, err := ledger.NewCommand(journal, system, KindEventOpened, KindEventOpened, spec, &open{spec})
+	c, err := openCommand(journal, spec)
 	if err != nil {
 		return ledger.Receipt{}, err
 	}

@@ -162,12 +162,16 @@ func (s *Store) Overdue(ctx context.Context) ([]Overdue, error) {
 	return list, pg.Fault(err)
 }
 
+// maxRounds bounds a sweep, at maxDue expiries a journal and round; the next
+// sweep goes on.
+const maxRounds = 64
+
 // Sweep expires what is due in journals that nobody asks anything of, and tells
 // how old the oldest overdue hold was. It's idempotent; any number may run at
 // once, and none need to for holds to expire on time for the next buyer.
 func (s *Store) Sweep(ctx context.Context) (oldest time.Duration, err error) {
 	overdue, err := s.Overdue(ctx)
-	for len(overdue) > 0 && err == nil {
+	for round := 0; round < maxRounds && len(overdue) > 0 && err == nil; round++ {
 		for _, o := range overdue {
 			oldest = max(oldest, o.Since)
 			if err := s.ledger.Wake(ctx, o.Journal); err != nil {

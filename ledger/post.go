@@ -152,7 +152,8 @@ type EntryView struct {
 	Description string          `json:"description,omitempty"`
 	Postings    []PostingView   `json:"postings"`
 	Data        json.RawMessage `json:"data,omitempty"`
-	Hash        string          `json:"hash,omitempty"` // hex
+	Digest      string          `json:"digest,omitempty"` // hex
+	Hash        string          `json:"hash,omitempty"`   // hex
 }
 
 // PostingView is a posting as callers see it.

@@ -9,14 +9,113 @@ LEFT JOIN accounts a ON a.journal_id = j.journal_id
                     AND a.code = ANY ($2::text[])
 WHERE j.journal_id = $1`
 
+	// The last entry at or before a time, by bisection: time never goes back in a
+	// journal. Everything up to lo is early enough, everything after hi is too late.
+	sqlSeqAt = `
+WITH RECURSIVE search (lo, hi) AS (
+    SELECT 0::bigint, seq
+    FROM journals
+    WHERE journal_id = $1
+    UNION ALL
+    SELECT CASE WHEN e.at <= $2 THEN e.seq ELSE s.lo END,
+           CASE WHEN e.at <= $2 THEN s.hi ELSE e.seq - 1 END
+    FROM search s
+    JOIN entries e ON e.journal_id = $1
+                  AND e.seq = (s.lo + s.hi + 1) / 2
+    WHERE s.lo < s.hi
+)
+SELECT lo
+FROM search
+WHERE lo = hi`
+
+	sqlHead = `
+SELECT seq
+FROM journals
+WHERE journal_id = $1`
+
+	sqlAccounts = `
+SELECT code, unit, type, coalesce(control, ''), balance, version
+FROM accounts
+WHERE journal_id = $1
+  AND (code, unit) > ($2, $3)
+  AND ($4 = '' OR code = $4)
+  AND ($5 = '' OR unit = $5)
+ORDER BY code, unit
+LIMIT $6`
+
+	// An account's balance at a point is its last posting's up to there; a control
+	// account's is the sum of the postings below it.
+	sqlAccountsAt = `
+SELECT a.code, a.unit, a.type, coalesce(a.control, ''), coalesce(p.balance, 0), coalesce(p.seq, 0)
+FROM accounts a
+LEFT JOIN LATERAL (
+    SELECT own.balance, own.seq
+    FROM (SELECT balance, seq
+          FROM postings
+          WHERE journal_id = a.journal_id
+            AND account = a.code
+            AND unit = a.unit
+            AND seq <= $7
+          ORDER BY seq DESC
+          LIMIT 1) own
+    WHERE a.code <> ALL ($8::text[])
+    UNION ALL
+    SELECT sum(amount)::bigint, max(seq)
+    FROM postings
+    WHERE a.code = ANY ($8::text[])
+      AND journal_id = a.journal_id
+      AND account > a.code || ':'
+      AND account < a.code || ';'
+      AND unit = a.unit
+      AND seq <= $7
+    HAVING count(*) > 0
+) p ON true
+WHERE a.journal_id = $1
+  AND (a.code, a.unit) > ($2, $3)
+  AND ($4 = '' OR a.code = $4)
+  AND ($5 = '' OR a.unit = $5)
+ORDER BY a.code, a.unit
+LIMIT $6`
+
+	sqlTrialBalance = `
+SELECT code, unit, type, balance
+FROM accounts
+WHERE journal_id = $1
+  AND control IS NULL
+ORDER BY code, unit`
+
+	sqlTrialBalanceAt = `
+SELECT coalesce(a.control, a.code), a.unit, a.type, sum(p.amount)::bigint
+FROM postings p
+JOIN accounts a ON a.journal_id = p.journal_id
+               AND a.code = p.account
+               AND a.unit = p.unit
+WHERE p.journal_id = $1
+  AND p.seq <= $2
+GROUP BY coalesce(a.control, a.code), a.unit, a.type
+ORDER BY 1, 2`
+
+	// The statement of an account; of a control account, of all below it.
+	sqlStatement = `
+SELECT p.seq, e.at, e.kind, e.id, p.account, p.unit, p.amount, p.balance
+FROM postings p
+JOIN entries e ON e.journal_id = p.journal_id
+              AND e.seq = p.seq
+WHERE p.journal_id = $1
+  AND (p.account = $2 OR $6 AND p.account > $2 || ':' AND p.account < $2 || ';')
+  AND ($3 = '' OR p.unit = $3)
+  AND (p.seq, p.leg) > ($4, $5)
+ORDER BY p.seq, p.leg
+LIMIT $7`
+
 	sqlEntry = `
-SELECT seq, id, kind, at, principal, data, hash
+SELECT seq, id, kind, at, principal, digest, data, hash
 FROM entries
 WHERE journal_id = $1
   AND seq = $2`
 
 	sqlEntries = `
-SELECT seq, id, kind, at, principal, data, hash
+SELECT seq, id, kind, at, principal, digest, data, hash
 FROM entries
 WHERE journal_id = $1
   AND seq > $2
@@ -29,4 +128,11 @@ FROM postings
 WHERE journal_id = $1
   AND seq BETWEEN $2 AND $3
 ORDER BY seq, leg`
+
+	sqlJournals = `
+SELECT journal_id, seq, hash
+FROM journals
+WHERE $1::bigint IS NULL
+   OR journal_id = $1
+ORDER BY journal_id`
 )

@@ -19,7 +19,7 @@ type State struct {
 
 	seq      Seq
 	hash     Hash
-	loaded   map[string]struct{}     // codes whose accounts have been read
+	loaded   map[string]struct{}     // codes whose accounts have been read; nil in Memory: all
 	accounts map[AccountKey]*balance // those that exist
 	past     map[uuid.UUID]pastEntry
 	shelves  []Shelf
@@ -54,7 +54,7 @@ func (s *State) Account(code string, unit Unit) Account {
 	if a, ok := s.accounts[key]; ok {
 		return a.Account
 	}
-	if _, ok := s.loaded[code]; !ok {
+	if _, ok := s.loaded[code]; !ok && s.loaded != nil {
 		panic(fmt.Sprintf("ledger: account %s wasn't read", code))
 	}
 	a, _ := newAccount(key)

@@ -1,0 +1,82 @@
+package buckets
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/tierledger/tierledger/ledger"
+)
+
+func TestInstantsWithZones(t *testing.T) {
+	for text, want := range map[string]string{
+		`"2027-03-28T01:30:00+01:00"`:                "2027-03-28T00:30:00Z",
+		`"2027-03-28T03:30:00+02:00[Europe/Berlin]"`: "2027-03-28T01:30:00Z",
+		// The hour that comes twice: the offset says which.
+		`"2026-10-25T02:30:00+02:00[Europe/Berlin]"`: "2026-10-25T00:30:00Z",
+		`"2026-10-25T02:30:00+01:00[Europe/Berlin]"`: "2026-10-25T01:30:00Z",
+		`"2026-10-25T01:30:00Z[Europe/Berlin]"`:      "2026-10-25T01:30:00Z",
+		// The hour that never comes, in either offset.
+		`"2027-03-28T02:30:00+01:00[Europe/Berlin]"`: "",
+		`"2027-03-28T02:30:00+02:00[Europe/Berlin]"`: "",
+		`"2027-07-01T12:00:00+01:00[Europe/Berlin]"`: "", // winter's offset in summer
+		`"2027-07-01T12:00:00"`:                      "",
+		`"2027-07-01T12:00:00+02:00[Mars/Olympus]"`:  "",
+		`"2027-07-01T12:00:00+02:00[Europe/Berlin"`:  "",
+		`"2027-07-01T12:00:00+02:00[]"`:              "",
+		`"2027-07-01T12:00:00+02:00[Local]"`:         "",
+		`1782900000`:                                 "",
+	} {
+		var i Instant
+		if err := json.Unmarshal([]byte(text), &i); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if i.err == nil {
+			got = i.Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%s is %q (%v), want %q", text, got, i.err, want)
+		}
+	}
+}
+
+func TestTheWindowIsHalfOpen(t *testing.T) {
+	at := time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)
+	e := Event{SaleOpensAt: &at, SaleClosesAt: new(at.Add(time.Hour))}
+	for offset, want := range map[time.Duration]bool{
+		-time.Microsecond: false, 0: true, time.Hour - time.Microsecond: true, time.Hour: false,
+	} {
+		if e.OnSale(at.Add(offset)) != want {
+			t.Errorf("%v after the opening: on sale is %v", offset, !want)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	for text, ok := range map[string]bool{
+		`"0.07"`: true, `0.07`: true, `0`: true, `1`: true, `"1.000000"`: true, `0.123456`: true,
+		`0.1234567`: false, `1.1`: false, `-0.1`: false, `1e-2`: false, `"1e999999999"`: false, `"seven"`: false, `null`: false,
+	} {
+		var r Rate
+		if err := r.UnmarshalJSON([]byte(text)); err != nil || (r.err == nil) != ok {
+			t.Errorf("%s: accepted is %v", text, r.err == nil)
+		}
+	}
+}
+
+// T62: tax of a ticket is rounded once, so that every sum of tickets is exact.
+func TestTaxRoundsOnTheTicket(t *testing.T) {
+	for _, c := range []struct {
+		amount, fee ledger.Amount
+		rate        string
+		want        ledger.Amount
+	}{{3400, 0, "0.07", 238}, {5000, 250, "0.19", 998}, {1, 0, "0.5", 1}, {333, 0, "0.07", 23}, {100, 0, "0", 0}} {
+		p := Price{Amount: c.amount, Fee: c.fee, TaxRate: decimal.RequireFromString(c.rate)}
+		if got := p.Tax(); got != c.want {
+			t.Errorf("%d+%d at %s: %d, want %d", c.amount, c.fee, c.rate, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package buckets
+
+import (
+	"context"
+
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// CreateOnly does the first step of Create, as a process that dies after it.
+func (s *Store) CreateOnly(ctx context.Context, principal, key string, spec Spec) error {
+	if err := spec.normalize(); err != nil {
+		return err
+	}
+	c, err := ledger.NewCommand(ledger.System, principal, key, KindEventCreated, spec, &create{&spec})
+	if err != nil {
+		return err
+	}
+	_, err = s.ledger.Do(ctx, ledger.System, c)
+	return err
+}

@@ -1,0 +1,62 @@
+package holds
+
+import "github.com/tierledger/tierledger/ledger"
+
+// Checks are this package's invariants.
+func Checks() []ledger.Check { return checks }
+
+var checks = []ledger.Check{
+	{Name: "held_by_holds", Says: "what a customer's account holds is what the customer's open holds claim", SQL: `
+SELECT format('journal %s account %s %s: has %s, holds claim %s', journal_id, code, unit, a.balance, h.quantity)
+FROM (SELECT journal_id, code, unit, balance
+      FROM accounts
+      WHERE control = 'held' AND balance <> 0 AND ($1::bigint IS NULL OR journal_id = $1)) a
+FULL JOIN (SELECT journal_id, 'held:' || customer AS code, i.tier COLLATE "C" AS unit, sum(i.quantity)::bigint AS quantity
+           FROM holds, json_to_recordset(items) AS i (tier text, quantity bigint)
+           WHERE status = 'held' AND ($1::bigint IS NULL OR journal_id = $1)
+           GROUP BY 1, 2, 3) h USING (journal_id, code, unit)
+WHERE a.balance IS DISTINCT FROM h.quantity`},
+
+	{Name: "holds_placed", Says: "every hold has the entry that placed it, and every such entry its hold", SQL: `
+SELECT format('journal %s hold %s: entry %s', coalesce(h.journal_id, e.journal_id), coalesce(h.hold_id, e.id), e.seq)
+FROM (SELECT journal_id, hold_id, created_at FROM holds WHERE $1::bigint IS NULL OR journal_id = $1) h
+FULL JOIN (SELECT journal_id, id, seq, at
+           FROM entries
+           WHERE kind = 'hold.placed' AND ($1::bigint IS NULL OR journal_id = $1)) e
+       ON e.journal_id = h.journal_id AND e.id = h.hold_id
+WHERE h.hold_id IS NULL OR e.id IS NULL OR h.created_at <> e.at`},
+
+	{Name: "holds_ended_once", Says: "a hold that ended has one entry that ended it, an open one has none", SQL: `
+SELECT format('journal %s hold %s: is %s at version %s, ended by %s entries, the last is %s %s', h.journal_id, h.hold_id,
+              h.status, h.version, count(e.seq), max(e.seq), max(e.kind))
+FROM holds h
+LEFT JOIN (SELECT journal_id, seq, kind, (data ->> 'hold_id')::uuid AS hold_id
+           FROM entries
+           WHERE kind IN ('hold.released', 'hold.expired')
+             AND ($1::bigint IS NULL OR journal_id = $1)) e
+       ON e.journal_id = h.journal_id AND e.hold_id = h.hold_id
+WHERE $1::bigint IS NULL OR h.journal_id = $1
+GROUP BY h.journal_id, h.hold_id, h.status, h.version
+HAVING CASE WHEN h.status = 'held' THEN count(e.seq) <> 0
+            ELSE count(e.seq) <> 1 OR max(e.seq) <> h.version OR max(e.kind) <> 'hold.' || h.status END`},
+
+	{Name: "expired_when_due", Says: "no hold expired before its deadline, and none was released after it", SQL: `
+SELECT format('journal %s entry %s: %s at %s of a hold until %s', e.journal_id, e.seq, e.kind, e.at, h.expires_at)
+FROM holds h
+JOIN entries e ON e.journal_id = h.journal_id AND e.seq = h.version
+WHERE h.status <> 'held'
+  AND (h.status = 'expired') <> (e.at >= h.expires_at)
+  AND ($1::bigint IS NULL OR h.journal_id = $1)`},
+
+	{Name: "hold_prices", Says: "a hold costs what its price versions say", SQL: `
+SELECT format('journal %s hold %s: total %s, its lines cost %s', h.journal_id, h.hold_id, h.total,
+              sum(i.quantity * (p.amount + p.fee + round((p.amount + p.fee) * p.tax_rate))))
+FROM holds h
+CROSS JOIN LATERAL json_to_recordset(h.items) AS i (tier text, quantity bigint, price_version bigint)
+LEFT JOIN prices p ON p.journal_id = h.journal_id
+                  AND p.tier = i.tier COLLATE "C"
+                  AND p.price_version = i.price_version
+WHERE $1::bigint IS NULL OR h.journal_id = $1
+GROUP BY h.journal_id, h.hold_id, h.total
+HAVING sum(i.quantity * (p.amount + p.fee + round((p.amount + p.fee) * p.tax_rate))) IS DISTINCT FROM h.total`},
+}

@@ -1,0 +1,87 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+
+	"github.com/tierledger/tierledger/httpapi"
+)
+
+// Config is everything a service is told. Validate refuses what can't work.
+type Config struct {
+	// DatabaseURL is a PostgreSQL URL or keyword string. A wrong one: /readyz
+	// says so, and every change is refused with 503.
+	DatabaseURL string
+	// Listen is the address to serve on, host:port; port 0 takes a free one.
+	Listen string
+	// TLSCert and TLSKey are PEM files; both or neither. Without them the service
+	// speaks plain HTTP and belongs behind something that doesn't.
+	TLSCert, TLSKey string
+	// Keys are who may call; see httpapi.LoadKeys. None: nobody may, unless
+	// LoopbackAdmin.
+	Keys *httpapi.Keys
+	// LoopbackAdmin lets calls from this machine in without a key, as admin. For
+	// a developer's own store only: whoever can run a program here can do anything.
+	LoopbackAdmin bool
+	// NATS is the connection that /readyz watches; nil for none.
+	NATS *nats.Conn
+	// CommitConns are database connections for commits, one per journal that is
+	// busy at one time. Too few: events wait for each other.
+	CommitConns int
+	// ReadConns are database connections for reads and reports. Too few: slow
+	// reads; too many take memory from the server.
+	ReadConns int
+	// SweepEvery is how often idle journals are looked at for overdue holds. Long:
+	// availability shows held tickets as held for longer; no buyer is refused by it.
+	SweepEvery time.Duration
+	// DrainTimeout bounds the wait for requests that are under way at a stop.
+	// Too short: callers lose answers, and must repeat under the same key.
+	DrainTimeout time.Duration
+	// Log gets what happened; nil discards it.
+	Log *slog.Logger
+	// Version is the program's, for /version.
+	Version string
+}
+
+// Default gives a Config with every default filled in.
+func Default() Config {
+	return Config{
+		Listen:       "127.0.0.1:8080",
+		CommitConns:  8,
+		ReadConns:    8,
+		SweepEvery:   time.Second,
+		DrainTimeout: 15 * time.Second,
+		Log:          slog.New(slog.DiscardHandler),
+	}
+}
+
+// Validate refuses a configuration that can't work, naming the field.
+func (c *Config) Validate() error {
+	if c.DatabaseURL == "" {
+		return errors.New("database-url: required")
+	}
+	if _, err := pgx.ParseConfig(c.DatabaseURL); err != nil {
+		return errors.New("database-url: not a PostgreSQL URL or keyword string") // the error may quote a password
+	}
+	switch {
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return errors.New("tls-cert, tls-key: both or neither")
+	case c.CommitConns < 1 || c.CommitConns > maxConns:
+		return fmt.Errorf("commit-conns: must be 1 to %d", maxConns)
+	case c.ReadConns < 1 || c.ReadConns > maxConns:
+		return fmt.Errorf("read-conns: must be 1 to %d", maxConns)
+	case c.SweepEvery < 10*time.Millisecond || c.SweepEvery > time.Hour:
+		return errors.New("sweep-every: must be 10ms to 1h")
+	case c.DrainTimeout < time.Second || c.DrainTimeout > 10*time.Minute:
+		return errors.New("drain-timeout: must be 1s to 10m")
+	}
+	return nil
+}
+
+// maxConns bounds a pool: beyond some dozens PostgreSQL only gets slower.
+const maxConns = 500

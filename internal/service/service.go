@@ -1,0 +1,229 @@
+// Package service is the program put together: pools, ledger, stores, sweeper and
+// HTTP server, started and stopped in order. dev, demo, serve, the benchmark and
+// the tests all start it, so there's one way in which the parts fit.
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/httpapi"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/migrations"
+)
+
+// Limits of the HTTP server.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 15 * time.Second // a body is 64 KiB at most
+	writeTimeout      = 60 * time.Second // a report's read may take that long
+	idleTimeout       = 2 * time.Minute  // shoppers come back within it
+	maxHeaderBytes    = 16 << 10
+)
+
+// Service is a running service. Its fields are for use beside HTTP, by tests and
+// the benchmark.
+type Service struct {
+	Ledger *ledger.Ledger
+	Reader *ledger.Reader
+	Events *buckets.Store
+	Holds  *holds.Store
+
+	config   Config
+	commits  *pgxpool.Pool
+	reads    *pgxpool.Pool
+	metrics  *httpapi.Metrics
+	server   *http.Server
+	listener net.Listener
+	stop     context.CancelFunc // of the sweeper
+	sweeper  sync.WaitGroup
+	done     chan error
+}
+
+// Start starts a service: when it returns, requests are served. The database
+// needn't be up. ctx bounds the start, not the service's life.
+func Start(ctx context.Context, c Config) (*Service, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Service{config: c, done: make(chan error, 1), metrics: httpapi.NewMetrics()}
+	if err := s.open(ctx); err != nil {
+		s.closePools()
+		return nil, err
+	}
+	if err := s.listen(ctx); err != nil {
+		s.closePools()
+		return nil, err
+	}
+	background, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.sweeper.Go(func() { s.sweep(background) })
+	go s.serve()
+	return s, nil
+}
+
+// open makes the pools and what stands on them. It doesn't connect.
+func (s *Service) open(ctx context.Context) (err error) {
+	c := s.config
+	s.commits, err = pg.Open(ctx, pg.Options{
+		URL: c.DatabaseURL, Name: "tierledger commits", Role: migrations.ServiceRole, MaxConns: int32(c.CommitConns)})
+	if err != nil {
+		return err
+	}
+	s.reads, err = pg.Open(ctx, pg.Options{
+		URL: c.DatabaseURL, Name: "tierledger reads", Role: migrations.ServiceRole, MaxConns: int32(c.ReadConns),
+		ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	s.Ledger = ledger.New(ledger.Options{
+		Pool:    s.commits,
+		Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf},
+		Observe: s.observe,
+	})
+	s.Reader = ledger.NewReader(s.reads)
+	s.Events = buckets.NewStore(s.Ledger, s.Reader, s.reads)
+	s.Holds = holds.NewStore(s.Ledger, s.Events, s.reads)
+	return nil
+}
+
+// observe counts a batch, and reports what failed in it without failing anyone.
+func (s *Service) observe(b ledger.Batch) {
+	s.metrics.ObserveBatch(b)
+	if b.Err != nil {
+		s.config.Log.Error("a due command failed", slog.Int64("journal", int64(b.Journal)), slog.Any("error", b.Err))
+	}
+}
+
+// listen takes the address and makes the server.
+func (s *Service) listen(ctx context.Context) error {
+	c := s.config
+	s.metrics.SetQueueDepth(s.Ledger.Waiting)
+	s.server = &http.Server{
+		Handler: httpapi.New(httpapi.Config{
+			Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds,
+			Keys: c.Keys, LoopbackAdmin: c.LoopbackAdmin, Ready: s.checks(),
+			Metrics: s.metrics, Log: c.Log, Version: c.Version,
+		}),
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+	}
+	if c.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		if err != nil {
+			return fmt.Errorf("tls-cert, tls-key: %w", err)
+		}
+		s.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	s.listener = listener
+	return nil
+}
+
+// checks are what /readyz looks at.
+func (s *Service) checks() []httpapi.Check {
+	checks := []httpapi.Check{{Name: "database", Probe: s.commits.Ping}}
+	if nc := s.config.NATS; nc != nil {
+		checks = append(checks, httpapi.Check{Name: "nats", Probe: func(context.Context) error {
+			if !nc.IsConnected() {
+				return fmt.Errorf("nats is %s", nc.Status())
+			}
+			return nil
+		}})
+	}
+	return checks
+}
+
+func (s *Service) serve() {
+	var err error
+	if s.server.TLSConfig != nil {
+		err = s.server.ServeTLS(s.listener, "", "")
+	} else {
+		err = s.server.Serve(s.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	s.done <- err
+	close(s.done)
+}
+
+// sweep finishes what was left half done and expires what is due, again and
+// again, until ctx ends.
+func (s *Service) sweep(ctx context.Context) {
+	ticker := time.NewTicker(s.config.SweepEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.Events.OpenCreated(ctx); err != nil && ctx.Err() == nil {
+			s.config.Log.Warn("opening created events failed", slog.Any("error", err))
+		}
+		oldest, err := s.Holds.Sweep(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.config.Log.Warn("sweep failed", slog.Any("error", err))
+		} else {
+			s.metrics.SetOverdue(oldest)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// URL is where the service serves, with the real port.
+func (s *Service) URL() string {
+	scheme := "http"
+	if s.server.TLSConfig != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + s.listener.Addr().String()
+}
+
+// Done gets the error that ended serving, nil after Close.
+func (s *Service) Done() <-chan error { return s.done }
+
+// Close stops taking requests, finishes those under way within DrainTimeout, and
+// stops the rest in order: sweeper, ledger, pools. Everything that was accepted is
+// answered or, past the timeout, can be learned by a repeat under its key.
+func (s *Service) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.DrainTimeout)
+	defer cancel()
+	err := s.server.Shutdown(ctx)
+	if err != nil {
+		s.server.Close()
+		err = fmt.Errorf("drain: %w", err)
+	}
+	s.stop()
+	s.sweeper.Wait()
+	s.Ledger.Close()
+	s.closePools()
+	return err
+}
+
+func (s *Service) closePools() {
+	for _, pool := range []*pgxpool.Pool{s.commits, s.reads} {
+		if pool != nil {
+			pool.Close()
+		}
+	}
+}

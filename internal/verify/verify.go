@@ -1,0 +1,148 @@
+// Package verify recomputes every invariant of the ledger from its journals. It's
+// the operator's `tierledger verify`, and the end of every database test.
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// maxViolations bounds what is kept of one check; the rest is counted.
+const maxViolations = 20
+
+// Options say what to verify and who hears of it.
+type Options struct {
+	Event  string       // "" for every journal
+	Report func(Result) // called after each check; may be nil
+}
+
+// Result is the outcome of one check.
+type Result struct {
+	Check      string        `json:"check"`
+	Says       string        `json:"says"`
+	Violations []string      `json:"violations,omitempty"` // the first, each naming journal and entry or account
+	Count      int           `json:"count"`                // of all violations
+	Took       time.Duration `json:"took_ns"`
+}
+
+// Summary is the outcome of all checks.
+type Summary struct {
+	OK      bool     `json:"ok"`
+	Journal int64    `json:"journal,omitempty"` // 0: all
+	Checks  []Result `json:"checks"`
+}
+
+// Run verifies the database behind url, all of one snapshot, reading only. An
+// error says that it couldn't be verified, not that it's wrong.
+func Run(ctx context.Context, url string, o Options) (Summary, error) {
+	pool, err := pg.Open(ctx, pg.Options{URL: url, Name: "tierledger verify", MaxConns: 3, ReadOnly: true})
+	if err != nil {
+		return Summary{}, err
+	}
+	defer pool.Close()
+	v := verifier{options: o}
+	if o.Event != "" {
+		journal, err := buckets.NewStore(nil, ledger.NewReader(pool), pool).Journal(ctx, o.Event)
+		if err != nil {
+			return Summary{}, err
+		}
+		v.journal = &journal
+		v.summary.Journal = int64(journal)
+	}
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	if v.tx, err = pool.BeginTx(ctx, snapshot); err != nil {
+		return Summary{}, pg.Fault(err)
+	}
+	defer v.tx.Rollback(context.WithoutCancel(ctx)) // it has only read
+	if v.second, err = pool.BeginTx(ctx, snapshot); err != nil {
+		return Summary{}, pg.Fault(err)
+	}
+	defer v.second.Rollback(context.WithoutCancel(ctx))
+	if err := v.prepare(ctx); err != nil {
+		return Summary{}, pg.Fault(fmt.Errorf("verify: %w", err))
+	}
+	if err := v.run(ctx); err != nil {
+		return Summary{}, pg.Fault(fmt.Errorf("verify: %w", err))
+	}
+	return v.summary, nil
+}
+
+// verifier is one run: two transactions on one snapshot.
+type verifier struct {
+	options    Options
+	journal    *ledger.JournalID
+	tx, second pgx.Tx
+	summary    Summary
+}
+
+// prepare gives both transactions one snapshot, and room and time for whole tables.
+func (v *verifier) prepare(ctx context.Context) error {
+	var snapshot string
+	if err := v.tx.QueryRow(ctx, `SELECT pg_export_snapshot()`).Scan(&snapshot); err != nil {
+		return err
+	}
+	// The name is the server's own; SET takes no parameters.
+	if _, err := v.second.Exec(ctx, fmt.Sprintf(`SET TRANSACTION SNAPSHOT '%s'`, snapshot)); err != nil {
+		return err
+	}
+	for _, tx := range []pgx.Tx{v.tx, v.second} {
+		for _, set := range []string{`SET LOCAL statement_timeout = 0`, `SET LOCAL work_mem = '128MB'`,
+			`SET LOCAL idle_in_transaction_session_timeout = 0`} {
+			if _, err := tx.Exec(ctx, set); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *verifier) run(ctx context.Context) error {
+	v.summary.OK = true
+	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), holds.Checks()) {
+		err := v.check(c.Name, c.Says, func(violated func(string)) error {
+			rows, err := v.tx.Query(ctx, c.SQL, v.journal)
+			if err != nil {
+				return err
+			}
+			var what string
+			_, err = pgx.ForEachRow(rows, []any{&what}, func() error { violated(what); return nil })
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return v.check("hash_chain", "every entry's hash covers the entry and the hash before it", func(violated func(string)) error {
+		return ledger.CheckChain(ctx, v.tx, v.second, v.journal, violated)
+	})
+}
+
+// check runs one check and reports it.
+func (v *verifier) check(name, says string, find func(violated func(string)) error) error {
+	r := Result{Check: name, Says: says}
+	started := time.Now()
+	err := find(func(what string) {
+		if r.Count++; r.Count <= maxViolations {
+			r.Violations = append(r.Violations, what)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.Took = time.Since(started)
+	v.summary.OK = v.summary.OK && r.Count == 0
+	v.summary.Checks = append(v.summary.Checks, r)
+	if v.options.Report != nil {
+		v.options.Report(r)
+	}
+	return nil
+}
