@@ -1,0 +1,428 @@
+package holds_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// box is an event on sale, on a database of its own. No sweeper runs.
+type box struct {
+	*holds.Store
+	events  *buckets.Store
+	ledger  *ledger.Ledger
+	owner   *pgx.Conn
+	keys    atomic.Int64
+	batches atomic.Int64
+}
+
+const day = 24 * 3600
+
+func open(t testing.TB, spec buckets.Spec) *box {
+	t.Helper()
+	return openOn(t, pgtest.New(t), spec)
+}
+
+func openOn(t testing.TB, db *pgtest.DB, spec buckets.Spec) *box {
+	t.Helper()
+	ctx := context.Background()
+	pool, err := pg.Open(ctx, pg.Options{URL: db.ServiceURL(), Name: t.Name(), MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	b := &box{}
+	b.ledger = ledger.New(ledger.Options{Pool: pool, Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf},
+		Observe: func(batch ledger.Batch) {
+			b.batches.Add(1)
+			if batch.Err != nil {
+				t.Error(batch.Err)
+			}
+		}})
+	t.Cleanup(b.ledger.Close)
+	b.events = buckets.NewStore(b.ledger, ledger.NewReader(pool), pool)
+	b.Store = holds.NewStore(b.ledger, b.events, pool)
+	if b.owner, err = pgx.Connect(ctx, db.URL()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.owner.Close(ctx) })
+	spec.Event, spec.Name, spec.Currency = "gig", "Gig", "USD"
+	if _, err := b.events.Create(ctx, "tester", "event", spec); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func tier(name ledger.Unit, quantity ledger.Amount) buckets.TierSpec {
+	return buckets.TierSpec{Tier: name, Quantity: quantity, Price: buckets.Money{Amount: 5000, Currency: "USD"}}
+}
+
+// take asks for tickets under a new key.
+func (b *box) take(customer string, lines ...holds.Line) (uuid.UUID, error) {
+	r, err := b.Place(context.Background(), "tester", fmt.Sprint("k", b.keys.Add(1)), "gig",
+		holds.Request{Customer: customer, Items: lines})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	var h holds.Hold
+	err = json.Unmarshal(r.Data, &h)
+	return h.ID, err
+}
+
+// runOut makes every open hold due now, as time would.
+func (b *box) runOut(t testing.TB) {
+	t.Helper()
+	_, err := b.owner.Exec(context.Background(),
+		`UPDATE holds SET expires_at = created_at + interval '1 microsecond' WHERE status = 'held'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *box) tiers(t testing.TB) map[ledger.Unit]buckets.TierAvailability {
+	t.Helper()
+	a, err := b.events.Availability(context.Background(), "gig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiers := map[ledger.Unit]buckets.TierAvailability{}
+	for _, t := range a.Tiers {
+		tiers[t.Tier] = t
+	}
+	return tiers
+}
+
+// rush lets n callers ask at once, and counts the granted and the refused by code.
+func rush(n int, ask func(i int) error) (granted int, refused map[string]int) {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = ask(i) })
+	}
+	wg.Wait()
+	refused = map[string]int{}
+	for _, err := range errs {
+		if err == nil {
+			granted++
+		} else if f := fault.As(err); f != nil {
+			refused[f.Code]++
+		} else {
+			refused[err.Error()]++
+		}
+	}
+	return granted, refused
+}
+
+// T1, T2, T20: the first rush on an untouched tier grants what there is, no more.
+func TestRushes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		capacity, each ledger.Amount
+		callers, want  int
+	}{
+		"T1 one ticket, fifty callers":     {1, 1, 50, 1},
+		"T2 two tickets, pairs":            {2, 2, 40, 1},
+		"T4 six and six of ten":            {10, 6, 2, 1},
+		"T20 the first two of many":        {1000, 1, 2, 2},
+		"every ticket, by more than there": {100, 3, 80, 33},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", c.capacity)}})
+			granted, refused := rush(c.callers, func(i int) error {
+				_, err := b.take(fmt.Sprint("c", i), holds.Line{Tier: "ga", Quantity: c.each})
+				return err
+			})
+			if granted != c.want || refused["temporarily_held"] != c.callers-c.want {
+				t.Errorf("%d granted, %v refused", granted, refused)
+			}
+			ga := b.tiers(t)["ga"]
+			if held := ledger.Amount(c.want) * c.each; ga.Held != held || ga.Available != c.capacity-held {
+				t.Errorf("%+v", ga)
+			}
+		})
+	}
+}
+
+// T11 as a limit: ten at once by one customer who may have three.
+func TestALimitHoldsInARush(t *testing.T) {
+	t.Parallel()
+	b := open(t, buckets.Spec{HoldSeconds: day, LimitPerCustomer: new(int64(3)),
+		Tiers: []buckets.TierSpec{tier("ga", 100), tier("vip", 100)}})
+	granted, refused := rush(10, func(i int) error {
+		_, err := b.take("ann", holds.Line{Tier: []ledger.Unit{"ga", "vip"}[i%2], Quantity: 1})
+		return err
+	})
+	if granted != 3 || refused["limit_exceeded"] != 7 {
+		t.Errorf("%d granted, %v", granted, refused)
+	}
+}
+
+// T19: a refused hold leaves no entry, no row, and its key free.
+func TestARefusalLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 5)}})
+	ctx := context.Background()
+	ask := func() (ledger.Receipt, error) {
+		return b.Place(ctx, "tester", "same", "gig", holds.Request{Customer: "ann", Items: []holds.Line{{Tier: "ga", Quantity: 6}}})
+	}
+	if _, err := ask(); !errors.Is(err, holds.ErrSoldOut) {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := b.owner.QueryRow(ctx, `SELECT (SELECT count(*) FROM holds) + (SELECT count(*) FROM entries WHERE kind = 'hold.placed')
+		+ (SELECT count(*) FROM accounts WHERE code LIKE 'held%')`).Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows were left: %v", rows, err)
+	}
+	if _, err := b.events.ChangeTier(ctx, "tester", "more", "gig", "ga", buckets.TierChange{Quantity: new(ledger.Amount(6))}, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ask(); err != nil || r.Replayed {
+		t.Errorf("the same request, now that it can be served: %+v %v", r, err)
+	}
+}
+
+// T22: everything held, abandoned, and all of it free again; without a sweeper
+// the next buyer gets it, with one it's free before anyone asks.
+func TestAbandonedTicketsComeBack(t *testing.T) {
+	t.Parallel()
+	for _, swept := range []bool{false, true} {
+		t.Run(fmt.Sprint("swept ", swept), func(t *testing.T) {
+			t.Parallel()
+			b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 12)}})
+			for round := range 5 {
+				granted, refused := rush(12, func(i int) error {
+					_, err := b.take(fmt.Sprint("c", i), holds.Line{Tier: "ga", Quantity: 1})
+					return err
+				})
+				if granted != 12 {
+					t.Fatalf("round %d: %d granted, %v", round, granted, refused)
+				}
+				b.runOut(t)
+				if !swept {
+					continue
+				}
+				if oldest, err := b.Sweep(context.Background()); err != nil || oldest <= 0 {
+					t.Fatalf("sweep: %v %v", oldest, err)
+				}
+				if ga := b.tiers(t)["ga"]; ga.Available != 12 || ga.Held != 0 {
+					t.Fatalf("after the sweep: %+v", ga)
+				}
+			}
+		})
+	}
+}
+
+// T28, T29: holds that have run out, with releases and sweeps at once. Each ends
+// once, and the answers agree with what was written; verify counts the endings.
+func TestEverythingThatEndsAHoldAtOnce(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	b := openOn(t, db, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 1000)}})
+	ctx := context.Background()
+	const n = 300 // more than a batch expires
+	ids := make([]uuid.UUID, n)
+	if granted, refused := rush(n, func(i int) (err error) {
+		ids[i], err = b.take(fmt.Sprint("c", i%7), holds.Line{Tier: "ga", Quantity: 1})
+		return err
+	}); granted != n {
+		t.Fatal(refused)
+	}
+	if _, err := b.owner.Exec(ctx, `UPDATE holds SET expires_at = created_at + interval '1 microsecond' WHERE hold_id < $1`,
+		ids[n/2]); err != nil {
+		t.Fatal(err)
+	}
+	answers := make([][2]string, n)
+	if done, refused := rush(2*n+4, func(i int) error {
+		if i >= 2*n {
+			_, err := b.Sweep(ctx)
+			return err
+		}
+		r, err := b.Release(ctx, "tester", fmt.Sprint("release", i), ids[i/2])
+		if err != nil {
+			return err
+		}
+		var h holds.Hold
+		err = json.Unmarshal(r.Data, &h)
+		answers[i/2][i%2] = string(h.Status)
+		return err
+	}); done != 2*n+4 {
+		t.Fatal(refused)
+	}
+	for i, id := range ids {
+		h, err := b.Get(ctx, id)
+		if err != nil || answers[i][0] != answers[i][1] || string(h.Status) != answers[i][0] {
+			t.Errorf("hold %s is %s, its releases were answered %v: %v", id, h.Status, answers[i], err)
+		}
+	}
+	if ga := b.tiers(t)["ga"]; ga.Available != 1000 || ga.Held != 0 {
+		t.Errorf("%+v", ga)
+	}
+}
+
+func TestADueHoldReadsAsExpiredBeforeItIsWritten(t *testing.T) {
+	t.Parallel()
+	b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 5)}})
+	ctx := context.Background()
+	id, err := b.take("ann", holds.Line{Tier: "ga", Quantity: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.runOut(t)
+	if h, err := b.Get(ctx, id); err != nil || h.Status != holds.Expired {
+		t.Errorf("%+v %v", h, err)
+	}
+	for status, want := range map[holds.Status]int{holds.Held: 0, holds.Expired: 1, "": 1} {
+		list, err := b.List(ctx, "gig", holds.Filter{Customer: "ann", Status: status, Limit: 10})
+		if err != nil || len(list) != want {
+			t.Errorf("status %q: %d holds, %v", status, len(list), err)
+		}
+	}
+	if ga := b.tiers(t)["ga"]; ga.Held != 5 {
+		t.Errorf("nothing has asked yet, so nothing is written: %+v", ga)
+	}
+	for _, id := range []uuid.UUID{uuid.New(), uuid.Nil, ledger.NewID(77, "x"), ledger.NewID(1, "x")} {
+		if _, err := b.Get(ctx, id); !errors.Is(err, holds.ErrHoldNotFound) {
+			t.Errorf("hold %s: %v", id, err)
+		}
+		if _, err := b.Release(ctx, "tester", id.String(), id); !errors.Is(err, holds.ErrHoldNotFound) {
+			t.Errorf("release of %s: %v", id, err)
+		}
+	}
+}
+
+// The process's clock decides nothing: whatever it says, the database's does. The
+// window and the deadline are hours away in the one, long past in the other.
+func TestSaleWindowsByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	at := func(d time.Duration) *buckets.Instant { return &buckets.Instant{Time: time.Now().Add(d).UTC()} }
+	for name, c := range map[string]struct {
+		opens, closes *buckets.Instant
+		open          bool
+	}{
+		"open":       {at(-time.Hour), at(time.Hour), true},
+		"not yet":    {at(time.Hour), nil, false},
+		"over":       {nil, at(-time.Hour), false},
+		"no window":  {nil, nil, true},
+		"opened now": {at(0), nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t, buckets.Spec{HoldSeconds: day, SaleOpensAt: c.opens, SaleClosesAt: c.closes,
+				Tiers: []buckets.TierSpec{tier("ga", 5)}})
+			_, err := b.take("ann", holds.Line{Tier: "ga", Quantity: 1})
+			if c.open && err != nil || !c.open && !errors.Is(err, holds.ErrNotOnSale) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A storm of refusals and repeats writes nothing, not even a lock: no WAL record
+// of the storm's own.
+func TestRefusalsWriteNoWAL(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Private(t, nil)
+	b := openOn(t, db, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 3)}})
+	ctx := context.Background()
+	if _, err := b.take("ann", holds.Line{Tier: "ga", Quantity: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.owner.Exec(ctx, `CREATE EXTENSION pg_walinspect`); err != nil {
+		t.Fatal(err)
+	}
+	storm := func() {
+		granted, refused := rush(2000, func(i int) error {
+			if i%10 == 0 { // and repeats of what was granted
+				_, err := b.Place(ctx, "tester", "k1", "gig", holds.Request{Customer: "ann",
+					Items: []holds.Line{{Tier: "ga", Quantity: 3}}})
+				return err
+			}
+			_, err := b.take(fmt.Sprint("c", i), holds.Line{Tier: "ga", Quantity: 1})
+			return err
+		})
+		if granted != 200 || refused["temporarily_held"] != 1800 {
+			t.Fatalf("%d granted, %v", granted, refused)
+		}
+	}
+	storm() // the first batch of a storm takes the lock, and tells the next
+	var before, after string
+	position := `SELECT pg_current_wal_insert_lsn()::text`
+	if err := b.owner.QueryRow(ctx, position).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	storm()
+	if err := b.owner.QueryRow(ctx, position).Scan(&after); err != nil {
+		t.Fatal(err)
+	}
+	if before == after {
+		return
+	}
+	// The server's own records (checkpoints, snapshots for standbys) may lie in
+	// between; records of transactions and tables may not.
+	rows, err := b.owner.Query(ctx, `
+SELECT resource_manager || ' ' || record_type || ' ' || coalesce(description, '') || ' ' || coalesce(block_ref, '')
+FROM pg_get_wal_records_info($1::pg_lsn, $2::pg_lsn)
+WHERE resource_manager NOT IN ('XLOG', 'Standby')
+  AND xid <> '0'`, before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(records) > 0 {
+		t.Errorf("%d records: %q %v", len(records), records, err)
+	}
+}
+
+// The clock of the process may be wrong by a day or by decades: deadlines and
+// windows are the database's. In the bubble it's the year 2000.
+func TestTheProcessClockDecidesNothing(t *testing.T) {
+	db := pgtest.New(t)
+	today := time.Now().UTC()
+	synctest.Test(t, func(t *testing.T) {
+		if time.Since(today) > -24*time.Hour {
+			t.Fatalf("the bubble's clock says %v", time.Now())
+		}
+		b := openOn(t, db, buckets.Spec{HoldSeconds: day,
+			SaleOpensAt: &buckets.Instant{Time: today.Add(-time.Hour)}, SaleClosesAt: &buckets.Instant{Time: today.Add(time.Hour)},
+			Tiers: []buckets.TierSpec{tier("ga", 5)}})
+		ctx := context.Background()
+		id, err := b.take("ann", holds.Line{Tier: "ga", Quantity: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := b.Get(ctx, id)
+		if err != nil || h.Status != holds.Held || h.CreatedAt.Before(today.Add(-time.Minute)) ||
+			h.ExpiresAt.Sub(h.CreatedAt) != day*time.Second {
+			t.Errorf("%+v %v", h, err)
+		}
+		if oldest, err := b.Sweep(ctx); err != nil || oldest != 0 {
+			t.Errorf("nothing is due: %v %v", oldest, err)
+		}
+		if _, err := b.take("bob", holds.Line{Tier: "ga", Quantity: 1}); !errors.Is(err, holds.ErrTemporarilyHeld) {
+			t.Errorf("nothing is free: %v", err)
+		}
+		b.runOut(t)
+		if _, err := b.take("bob", holds.Line{Tier: "ga", Quantity: 5}); err != nil {
+			t.Errorf("everything is: %v", err)
+		}
+	})
+}

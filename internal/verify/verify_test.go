@@ -1,0 +1,157 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/internal/verify"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// sell makes a small sale: holds that stand, that were released and that expired.
+func sell(t *testing.T, db *pgtest.DB) {
+	t.Helper()
+	ctx := context.Background()
+	pool, err := pg.Open(ctx, pg.Options{URL: db.ServiceURL(), Name: t.Name(), MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	l := ledger.New(ledger.Options{Pool: pool, Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf}})
+	defer l.Close()
+	events := buckets.NewStore(l, ledger.NewReader(pool), pool)
+	store := holds.NewStore(l, events, pool)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = events.Create(ctx, "t", "event", buckets.Spec{Event: "gig", Name: "Gig", Currency: "USD", Tiers: []buckets.TierSpec{
+		{Tier: "ga", Quantity: 50, Price: buckets.Money{Amount: 5000, Currency: "USD"}}}})
+	must(err)
+	var ids []uuid.UUID
+	for _, c := range []string{"ann", "bob", "cid"} {
+		_, err = store.Place(ctx, "t", c, "gig", holds.Request{Customer: c, Items: []holds.Line{{Tier: "ga", Quantity: 2}}})
+		must(err)
+		ids = append(ids, ledger.NewID(1, "t", c))
+	}
+	_, err = store.Release(ctx, "t", "release", ids[1])
+	must(err)
+	exec(t, db, `UPDATE holds SET expires_at = created_at + interval '1 microsecond' WHERE customer = 'cid'`)
+	_, err = store.Sweep(ctx)
+	must(err)
+}
+
+func exec(t *testing.T, db *pgtest.DB, sql string) {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, db.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASoundLedgerPasses(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	sell(t, db)
+	reported := 0
+	for _, event := range []string{"", "gig"} {
+		summary, err := verify.Run(context.Background(), db.URL(), verify.Options{Event: event, Report: func(verify.Result) { reported++ }})
+		if err != nil || !summary.OK || len(summary.Checks) == 0 {
+			t.Errorf("%+v %v", summary, err)
+		}
+	}
+	if reported == 0 {
+		t.Error("nobody heard of it")
+	}
+	_, err := verify.Run(context.Background(), db.URL(), verify.Options{Event: "nope"})
+	if !errors.Is(err, buckets.ErrEventNotFound) {
+		t.Errorf("an event that isn't there: %v", err)
+	}
+}
+
+// Every check finds what it's for: each row is one act of sabotage, and the check
+// that must name it (others may, too).
+func TestEveryCheckFindsItsSabotage(t *testing.T) {
+	t.Parallel()
+	acts := map[string]string{
+		"entries_balanced":  `UPDATE postings SET amount = amount - 1 WHERE account = 'held:ann'`,
+		"balances_chained":  `UPDATE postings SET balance = balance + 1 WHERE account = 'available' AND seq = 2`,
+		"balances_posted":   `UPDATE accounts SET balance = balance + 1 WHERE code = 'held:ann'`,
+		"control_accounts":  `UPDATE accounts SET balance = balance + 1 WHERE code = 'held'`,
+		"sequence_gapless":  `DELETE FROM entries WHERE seq = 3 AND journal_id = 1`,
+		"time_forward":      `UPDATE entries SET at = at + interval '1 hour' WHERE seq = 2 AND journal_id = 1`,
+		"ids_once":          `UPDATE entries SET id = gen_random_uuid() WHERE seq = 1 AND journal_id = 1`,
+		"postings_owned":    `DELETE FROM entries WHERE seq = 4 AND journal_id = 1`,
+		"tickets_conserved": `UPDATE accounts SET balance = balance - 1 WHERE code = 'capacity'`,
+		"tickets_have_tier": `INSERT INTO tiers VALUES (1, 'ghost', 9, 'Ghost', 1, NULL, 1)`,
+		"prices_in_force":   `UPDATE tiers SET price_version = 2`,
+		"events_listed":     `UPDATE event_journals SET event = 'other'`,
+		"held_by_holds":     `UPDATE holds SET items = '[{"tier":"ga","quantity":3,"price_version":1}]' WHERE customer = 'ann'`,
+		"holds_placed":      `DELETE FROM holds WHERE customer = 'ann'`,
+		"holds_ended_once":  `UPDATE holds SET status = 'held' WHERE customer = 'bob'`,
+		"expired_when_due":  `UPDATE holds SET expires_at = now() + interval '1 day' WHERE customer = 'cid'`,
+		"hold_prices":       `UPDATE holds SET total = total - 1 WHERE customer = 'ann'`,
+		"hash_chain":        `UPDATE entries SET principal = 'somebody else' WHERE seq = 2 AND journal_id = 1`,
+	}
+	var known []string
+	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), holds.Checks()) {
+		known = append(known, c.Name)
+	}
+	for _, name := range append(known, "hash_chain") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			act, ok := acts[name]
+			if !ok {
+				t.Fatal("no act of sabotage shows that this check works")
+			}
+			db := pgtest.New(t)
+			db.Tampered()
+			sell(t, db)
+			exec(t, db, act)
+			summary, err := verify.Run(context.Background(), db.URL(), verify.Options{})
+			if err != nil || summary.OK {
+				t.Fatalf("ok is %v, %v", summary.OK, err)
+			}
+			for _, c := range summary.Checks {
+				if c.Check == name {
+					if c.Count == 0 || len(c.Violations) == 0 {
+						t.Errorf("it found nothing; the summary is %+v", summary)
+					}
+					return
+				}
+			}
+			t.Error("the check wasn't run")
+		})
+	}
+}
+
+// A head that was moved along with its entries is still found: nothing chains to it.
+func TestTheHeadBelongsToTheChain(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	db.Tampered()
+	sell(t, db)
+	exec(t, db, `UPDATE journals SET hash = sha256('x') WHERE journal_id = 1`)
+	summary, err := verify.Run(context.Background(), db.URL(), verify.Options{})
+	if err != nil || summary.OK || summary.Checks[len(summary.Checks)-1].Count != 1 {
+		t.Errorf("%+v %v", summary, err)
+	}
+}
