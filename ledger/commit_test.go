@@ -299,43 +299,100 @@ func TestACancelledWaitForTheStandbyIsNotSuccess(t *testing.T) {
 	exec(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
 	exec(`SELECT pg_reload_conf()`)
 	stop := make(chan struct{})
-	done := make(chan ledger.Amount, 1)
-	go func() {
-		n := ledger.Amount(0)
-		defer func() { done <- n }()
+	var answered atomic.Int64
+	var client sync.WaitGroup
+	client.Go(func() {
 		for {
-			if _, err := l.Do(ctx, books, transfer(t, fmt.Sprint("during ", n), 1)); err != nil {
-				t.Errorf("command %d: %v", n, err)
+			if _, err := l.Do(ctx, books, transfer(t, fmt.Sprint("during ", answered.Load()), 1)); err != nil {
+				t.Errorf("command %d: %v", answered.Load(), err)
 				return
 			}
-			n++
+			answered.Add(1)
 			select {
 			case <-stop:
 				return
 			default:
 			}
 		}
-	}()
-	for cancelled := 0; cancelled < 2; { // the first commit, and the one that finds out
-		var sent bool
-		err := owner.QueryRow(ctx, `
-SELECT pg_cancel_backend(pid)
+	})
+	// cancelWait cancels the first wait of a transaction that began after a time,
+	// and gives that beginning and the number of commands answered by then.
+	cancelWait := func(after time.Time) (time.Time, int64) {
+		t.Helper()
+		for {
+			var began time.Time
+			var sent bool
+			err := owner.QueryRow(ctx, `
+SELECT xact_start, pg_cancel_backend(pid)
 FROM pg_stat_activity
-WHERE wait_event = 'SyncRep'`).Scan(&sent)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			time.Sleep(time.Millisecond) // pg_stat_activity can't be waited on
-		case err != nil:
-			t.Fatal(err)
-		default:
-			cancelled++
+WHERE wait_event = 'SyncRep'
+  AND xact_start > $1`, after).Scan(&began, &sent)
+			switch {
+			case errors.Is(err, pgx.ErrNoRows):
+				time.Sleep(time.Millisecond) // pg_stat_activity can't be waited on
+			case err != nil:
+				t.Fatal(err)
+			default:
+				return began, answered.Load()
+			}
 		}
+	}
+	// The commit waits; then the one that finds out waits for the same command.
+	began, first := cancelWait(time.Time{})
+	if _, second := cancelWait(began); first != second {
+		t.Errorf("a command was answered when its wait had been cancelled")
 	}
 	exec(`ALTER SYSTEM RESET synchronous_standby_names`)
 	exec(`SELECT pg_reload_conf()`)
 	close(stop)
-	if n, a := <-done, bank(t, reader, ledger.Point{}); a.Balance != n+1 {
-		t.Errorf("balance %d after %d commands", a.Balance, n+1)
+	client.Wait()
+	if a := bank(t, reader, ledger.Point{}); int64(a.Balance) != answered.Load()+1 {
+		t.Errorf("balance %d after %d commands", a.Balance, answered.Load()+1)
+	}
+}
+
+// While the database stays away nobody knows what became of a commit, and the
+// callers are told just that; a repeat under the same key finds out.
+func TestAnOutcomeThatStaysUnknown(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	proxy := pgtest.NewProxy(t, db)
+	pool := openPool(t, proxy.ServiceURL(t, db))
+	l := ledger.New(ledger.Options{Pool: pool, Patience: time.Nanosecond})
+	t.Cleanup(l.Close)
+	ctx := context.Background()
+	if err := l.Create(ctx, books); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Do(ctx, books, transfer(t, "before", 1)); err != nil {
+		t.Fatal(err)
+	}
+	proxy.LoseNextAnswer()
+	proxy.Refuse(true)
+	_, err := l.Do(ctx, books, transfer(t, "k", 1))
+	if f := fault.As(err); !errors.Is(err, ledger.ErrOutcomeUnknown) || f.RetryAfter == 0 {
+		t.Errorf("while it's away: %v", err)
+	}
+	proxy.Refuse(false)
+	if r, err := l.Do(ctx, books, transfer(t, "k", 1)); err != nil || !r.Replayed {
+		t.Errorf("the repeat: %+v %v", r, err)
+	}
+}
+
+// The server's clock may be set back; a journal's time doesn't follow it.
+func TestTimeNeverGoesBack(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	l, _ := open(t, db.ServiceURL(), nil)
+	ctx := context.Background()
+	owner := openPool(t, db.URL())
+	var ahead time.Time
+	err := owner.QueryRow(ctx, `UPDATE journals SET at = now() + interval '1 hour' WHERE journal_id = 1 RETURNING at`).Scan(&ahead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := l.Do(ctx, books, transfer(t, "k", 1)); err != nil || r.At.Before(ahead) {
+		t.Errorf("%v is before %v: %v", r.At, ahead, err)
 	}
 }
 

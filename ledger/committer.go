@@ -17,10 +17,8 @@ const (
 	// exchangeTimeout bounds one round trip. It covers the wait for the journal's
 	// lock, which another process may hold for a batch or two.
 	exchangeTimeout = 10 * time.Second
-	// unknownPatience is how long a batch of unknown outcome is run again before
-	// its callers are told; unknownPause is the wait between the runs.
-	unknownPatience = 5 * time.Second
-	unknownPause    = 50 * time.Millisecond
+	// unknownPause is the wait between the runs of a batch of unknown outcome.
+	unknownPause = 50 * time.Millisecond
 	// maxAttempts bounds the repeats of a batch that the database undid or that met
 	// a connection already dead; nothing was changed by any of them.
 	maxAttempts = 5
@@ -32,6 +30,8 @@ type committer struct {
 	pool    *pgxpool.Pool
 	shelves func() []Shelf
 	observe func(Batch)
+	// patience is how long a batch of unknown outcome is run again.
+	patience time.Duration
 
 	// refusing is set when the last batch changed nothing: the next one is first
 	// judged on a snapshot, without the lock, so that a storm of refusals or
@@ -73,7 +73,7 @@ func (c *committer) commit(batch []*request) {
 			c.pool.Reset()
 		}
 		if !unknownSince.IsZero() {
-			if time.Since(unknownSince) > unknownPatience {
+			if time.Since(unknownSince) > c.patience {
 				refuse(batch, ErrOutcomeUnknown.Because("repeat the request under the same key").
 					After(retryOverloaded).From(err))
 				return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -25,7 +26,13 @@ type Options struct {
 	Pool    *pgxpool.Pool  // for commits
 	Shelves []func() Shelf // of the packages whose rows ride along, lower ones first
 	Observe func(Batch)    // told of every answered batch; may be nil
+	// Patience is how long a batch of unknown outcome is run again before its
+	// callers are told so; 0 is 5 s. Short: callers repeat what would have been
+	// answered. Long: a journal's queue stands still for as long.
+	Patience time.Duration
 }
+
+const defaultPatience = 5 * time.Second
 
 // Ledger commits commands to journals. It's safe for concurrent use.
 type Ledger struct {
@@ -39,6 +46,9 @@ type Ledger struct {
 
 // New makes a ledger. Close it before its pool.
 func New(o Options) *Ledger {
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
 	return &Ledger{options: o, queues: make(map[JournalID]*queue)}
 }
 
@@ -149,7 +159,7 @@ func (l *Ledger) enqueue(journal JournalID, r *request) error {
 	if q == nil {
 		q = &queue{committer: committer{
 			journal: journal, pool: l.options.Pool, observe: l.options.Observe,
-			shelves: l.openShelves,
+			shelves: l.openShelves, patience: l.options.Patience,
 		}}
 		l.queues[journal] = q
 	}

@@ -21,6 +21,7 @@ type Proxy struct {
 	mu    sync.Mutex
 	armed cut
 	hit   chan struct{} // closed when the armed cut has been made
+	away  bool          // new connections are refused
 	conns map[net.Conn]struct{}
 	done  sync.WaitGroup
 }
@@ -81,6 +82,13 @@ func (p *Proxy) arm(c cut) <-chan struct{} {
 	return p.hit
 }
 
+// Refuse refuses new connections, or takes them again, as a server that is down.
+func (p *Proxy) Refuse(refuse bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.away = refuse
+}
+
 // fire tells whether the armed cut is c, and disarms it.
 func (p *Proxy) fire(c cut) bool {
 	p.mu.Lock()
@@ -99,9 +107,15 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
+		p.mu.Lock()
+		away := p.away
+		p.mu.Unlock()
 		server, err := net.Dial("unix", p.socket)
-		if err != nil {
+		if err != nil || away {
 			client.Close() // the server is down, and so the client sees it
+			if err == nil {
+				server.Close()
+			}
 			continue
 		}
 		p.mu.Lock()
