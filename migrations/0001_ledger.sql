@@ -88,3 +88,5 @@ INSERT INTO journals (journal_id) VALUES (0);
 -- Entries and postings can be added and read. Nothing can be edited or removed.
 GRANT SELECT, INSERT ON entries, postings TO tierledger_service;
 GRANT SELECT, INSERT, UPDATE ON journals, accounts TO tierledger_service;
+-- The service refuses to start on a schema that isn't up to date.
+GRANT SELECT ON goose_db_version TO tierledger_service;

@@ -155,7 +155,7 @@ func (s *Service) checks() []httpapi.Check {
 
 func (s *Service) serve() {
 	var err error
-	if s.server.TLSConfig != nil {
+	if s.config.TLSCert != "" {
 		err = s.server.ServeTLS(s.listener, "", "")
 	} else {
 		err = s.server.Serve(s.listener)
@@ -193,7 +193,7 @@ func (s *Service) sweep(ctx context.Context) {
 // URL is where the service serves, with the real port.
 func (s *Service) URL() string {
 	scheme := "http"
-	if s.server.TLSConfig != nil {
+	if s.config.TLSCert != "" {
 		scheme = "https"
 	}
 	return scheme + "://" + s.listener.Addr().String()

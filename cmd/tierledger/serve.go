@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/tierledger/tierledger/httpapi"
+	"github.com/tierledger/tierledger/internal/service"
+)
+
+// serveOptions are the settings of serve.
+type serveOptions struct {
+	config   service.Config
+	natsURL  string
+	keysFile string
+	level    slog.LevelVar
+}
+
+// serveCommand makes the serve command.
+func serveCommand() *cobra.Command {
+	o := &serveOptions{config: service.Default()}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the API in production",
+		Long: `serve runs the service on a database of yours. Any number of processes may serve one
+database. It starts only with a complete configuration, an up-to-date schema and API
+keys; "ready URL" on standard output says that it serves.
+
+Every setting is a flag, an environment variable or a line of the --config file, in
+this order of precedence: --commit-conns 8, TIERLEDGER_COMMIT_CONNS=8, and the same as a
+line. Give secrets in the environment or the file; they're never shown.
+
+SIGTERM or Ctrl-C: takes no more requests, finishes those under way, stops.
+SIGHUP: reads the keys file again; a wrong one leaves the old keys in force.
+
+Exit codes: 0 stopped by a signal, 1 it couldn't start or broke, 2 wrong usage or setting.`,
+		Example: `  TIERLEDGER_DATABASE_URL=postgres://tierledger@db/tickets tierledger serve --keys-file keys --listen :8080
+  tierledger serve --config /etc/tierledger.env`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := settle(c.Flags()); err != nil {
+				return err
+			}
+			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+// flags declares every setting; settingNames says which of them may also come from
+// the environment or a file.
+func (o *serveOptions) flags(c *cobra.Command) {
+	flags, config := c.Flags(), &o.config
+	flags.StringVar(&config.DatabaseURL, "database-url", "", "PostgreSQL `URL` (required)")
+	flags.StringVar(&o.natsURL, "nats-url", "", "NATS `URL` (default: none)")
+	flags.StringVar(&config.Listen, "listen", config.Listen, "`ADDRESS` to serve on; port 0 takes a free one")
+	flags.StringVar(&o.keysFile, "keys-file", "", "`FILE` of API keys, see `tierledger help keys` (required)")
+	flags.StringVar(&config.TLSCert, "tls-cert", "", "PEM `FILE` of the certificate; with --tls-key serves HTTPS")
+	flags.StringVar(&config.TLSKey, "tls-key", "", "PEM `FILE` of the certificate's key")
+	flags.IntVar(&config.CommitConns, "commit-conns", config.CommitConns, "database connections for commits: `N` events can be busy at once")
+	flags.IntVar(&config.ReadConns, "read-conns", config.ReadConns, "`N` database connections for reads")
+	flags.DurationVar(&config.SweepEvery, "sweep-every", config.SweepEvery, "how often overdue holds of idle events are looked for")
+	flags.DurationVar(&config.DrainTimeout, "drain-timeout", config.DrainTimeout, "how long a stop waits for requests under way")
+	configFlag(c)
+	logFlag(c, &o.level, slog.LevelInfo)
+}
+
+// run serves until ctx ends, then finishes what was accepted. Nothing is served
+// before every setting, the keys and the schema are right.
+func (o *serveOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+	log := newLog(stderr, &o.level)
+	closeBus, err := o.prepare(ctx, log)
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	defer closeBus()
+	s, err := service.Start(ctx, o.config)
+	if err != nil {
+		return explainListen(err, o.config.Listen)
+	}
+	// Listening for the signal before saying ready: from then on it may come.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	fmt.Fprintf(stdout, "ready %s\n", s.URL())
+	log.Info("served", slog.String("url", s.URL()), slog.String("version", o.config.Version))
+	for {
+		select {
+		case <-hangup:
+			o.reloadKeys(log)
+		case err := <-s.Done():
+			return errors.Join(fmt.Errorf("serving ended: %w", err), s.Close(context.Background()))
+		case <-ctx.Done():
+			log.Info("stopping was asked for")
+			err := s.Close(context.Background())
+			log.Info("stopped")
+			return err
+		}
+	}
+}
+
+// prepare checks the settings and the schema, and gets ready what the service
+// stands on.
+func (o *serveOptions) prepare(ctx context.Context, log *slog.Logger) (closeBus func(), err error) {
+	config := &o.config
+	config.Log, config.Version = log, version()
+	if err := config.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	if o.keysFile == "" {
+		return nil, usagef("keys-file: required; `tierledger keys new` makes a key")
+	}
+	if config.Keys, err = httpapi.LoadKeys(o.keysFile); err != nil {
+		return nil, err
+	}
+	if err := checkSchema(ctx, config.DatabaseURL); err != nil {
+		return nil, err
+	}
+	return o.connectBus()
+}
+
+// connectBus connects to NATS. One that is away is told by /readyz, and doesn't
+// keep us from serving: the connection is made when it's there.
+func (o *serveOptions) connectBus() (closeBus func(), err error) {
+	if o.natsURL == "" {
+		return func() {}, nil
+	}
+	wrong := usagef("nats-url: not a NATS URL such as nats://host:4222") // an error may quote a password
+	for server := range strings.SplitSeq(o.natsURL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(server)); err != nil || u.Hostname() == "" {
+			return nil, wrong
+		}
+	}
+	o.config.NATS, err = nats.Connect(o.natsURL, nats.Name("tierledger"), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1))
+	if err != nil {
+		return nil, wrong
+	}
+	return o.config.NATS.Close, nil
+}
+
+// reloadKeys takes the keys file as it is now. A wrong one must not lock anybody out.
+func (o *serveOptions) reloadKeys(log *slog.Logger) {
+	if err := o.config.Keys.Reload(); err != nil {
+		log.Error("keys weren't reloaded, the old ones stay in force", slog.Any("error", err))
+		return
+	}
+	log.Info("keys were reloaded")
+}

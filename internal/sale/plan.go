@@ -1,0 +1,132 @@
+package sale
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+const (
+	// MaxBuyers bounds a sale to what this machine's memory and patience bear.
+	MaxBuyers = 1_000_000
+	// MaxQuantity bounds the tickets on sale.
+	MaxQuantity = 1_000_000
+
+	holdSeconds   = 3 // short, so that what was abandoned is seen to come back
+	customerLimit = 6
+	vipLimit      = 2
+	// openAfter is when the sale opens; who comes earlier is told when.
+	openAfter = 500 * time.Millisecond
+	// steepness is how many times fewer buyers arrive at the end of the rush than
+	// at its beginning, as a power of e.
+	steepness = 4
+)
+
+// Plan is a sale to be played. The same plan is the same crowd.
+type Plan struct {
+	URL      string // of the API, on loopback
+	Event    string // to be created
+	Buyers   int    // 1 to MaxBuyers
+	Quantity int    // of the hot tier, 1 to MaxQuantity
+	Seed     uint64
+}
+
+// rush is how long the buyers take to arrive: two seconds, and what a small
+// machine needs for so many.
+func (p Plan) rush() time.Duration {
+	return 2*time.Second + time.Duration(p.Buyers)*1600*time.Microsecond
+}
+
+// vip is the quantity of the small tier.
+func (p Plan) vip() int { return max(1, p.Quantity/50) }
+
+// Capacity is the number of all tickets.
+func (p Plan) Capacity() int64 { return int64(p.Quantity + p.vip()) }
+
+// spec is the event as the API wants it.
+func (p Plan) spec(opens time.Time) map[string]any {
+	usd := func(cents int) map[string]any { return map[string]any{"amount": cents, "currency": "USD"} }
+	return map[string]any{
+		"event": p.Event, "name": "One night only", "currency": "USD",
+		"hold_seconds": holdSeconds, "limit_per_customer": customerLimit,
+		"sale_opens_at": opens.UTC().Format(time.RFC3339Nano),
+		"tiers": []map[string]any{
+			{"tier": "ga", "name": "General admission", "quantity": p.Quantity, "price": usd(5000), "fee": usd(250), "tax_rate": "0.01"},
+			{"tier": "vip", "name": "Front of stage", "quantity": p.vip(), "price": usd(19000), "fee": usd(950), "tax_rate": "0.01", "limit_per_customer": vipLimit},
+		},
+	}
+}
+
+// habit is what a buyer does.
+type habit int
+
+const (
+	keeps    habit = iota // holds, and claims again when the hold has run out
+	abandons              // holds, and is never seen again
+	releases              // holds, thinks, gives back; says so twice
+	repeats               // sends the request again: must get the same answer
+	alters                // sends other content under the same key: must be refused
+	grabs                 // asks for more than the limit first: must be refused
+)
+
+// habits are how often each habit occurs among ten buyers.
+var habits = [10]habit{keeps, keeps, keeps, abandons, abandons, abandons, releases, repeats, alters, grabs}
+
+// item is a line of a hold.
+type item struct {
+	Tier     string `json:"tier"`
+	Quantity int64  `json:"quantity"`
+}
+
+// buyer is one person who comes to the sale.
+type buyer struct {
+	customer string
+	arrives  time.Duration // after the beginning
+	habit    habit
+	items    []item
+	tries    int           // refusals that the buyer bears, and one more
+	thinks   time.Duration // before giving back
+	rand     *rand.Rand    // for what isn't decided yet
+	served   bool          // held something at some time
+}
+
+// crowd makes the buyers in the order of their arrival.
+func (p Plan) crowd() []*buyer {
+	crowd := make([]*buyer, p.Buyers)
+	for i := range crowd {
+		r := rand.New(rand.NewPCG(p.Seed, uint64(i)))
+		crowd[i] = &buyer{
+			customer: fmt.Sprintf("buyer-%d", i+1),
+			arrives:  arrival(r.Float64(), p.rush()),
+			habit:    habits[r.IntN(len(habits))],
+			items:    basket(r),
+			tries:    1 + r.IntN(5),
+			thinks:   time.Duration(200+r.IntN(1500)) * time.Millisecond,
+			rand:     r,
+		}
+	}
+	slices.SortFunc(crowd, func(a, b *buyer) int { return int(a.arrives - b.arrives) })
+	return crowd
+}
+
+// arrival turns an even draw from 0 to 1 into a time in the rush, whose rate falls
+// off exponentially.
+func arrival(draw float64, rush time.Duration) time.Duration {
+	t := -math.Log(1-draw*(1-math.Exp(-steepness))) / steepness
+	return time.Duration(t * float64(rush))
+}
+
+// basket is 1 to 6 tickets, for one buyer in ten with vip ones among them.
+func basket(r *rand.Rand) []item {
+	n := 1 + int64(r.IntN(customerLimit))
+	if r.IntN(10) > 0 {
+		return []item{{"ga", n}}
+	}
+	vip := min(n, 1+int64(r.IntN(vipLimit)))
+	if n == vip {
+		return []item{{"vip", vip}}
+	}
+	return []item{{"ga", n - vip}, {"vip", vip}}
+}

@@ -1,0 +1,54 @@
+package sale
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+// The same plan is the same crowd; it comes in a rush, and has all habits.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	p := Plan{Buyers: 2000, Quantity: 100, Seed: 7}
+	crowd := p.crowd()
+	if again := p.crowd(); !reflect.DeepEqual(crowd, again) {
+		t.Error("the same plan makes another crowd")
+	}
+	if other := (Plan{Buyers: 2000, Quantity: 100, Seed: 8}).crowd(); reflect.DeepEqual(crowd, other) {
+		t.Error("another seed makes the same crowd")
+	}
+	seen, early := map[habit]int{}, 0
+	last := time.Duration(0)
+	for _, b := range crowd {
+		n := int64(0)
+		for _, i := range b.items {
+			n += i.Quantity
+			if i.Quantity < 1 || i.Tier == "vip" && i.Quantity > vipLimit {
+				t.Fatalf("%s wants %v", b.customer, b.items)
+			}
+		}
+		if n < 1 || n > customerLimit || b.arrives < last || b.arrives > p.rush() {
+			t.Fatalf("%s wants %d tickets, arrives at %v after one at %v", b.customer, n, b.arrives, last)
+		}
+		last = b.arrives
+		seen[b.habit]++
+		if b.arrives < p.rush()/4 {
+			early++
+		}
+	}
+	if len(seen) != 6 {
+		t.Errorf("habits: %v", seen)
+	}
+	if early < len(crowd)/2 { // steepness 4: 64 % in the first quarter
+		t.Errorf("%d of %d come in the first quarter: that's no rush", early, len(crowd))
+	}
+}
+
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	for quantity, want := range map[int]int64{1: 2, 49: 50, 100: 102, 3000: 3060} {
+		if got := (Plan{Quantity: quantity}).Capacity(); got != want {
+			t.Errorf("%d hot tickets: capacity %d, want %d", quantity, got, want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package sale
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/internal/verify"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// serve starts a real service and returns its URL.
+func serve(t *testing.T) *url.URL {
+	t.Helper()
+	db := pgtest.New(t)
+	db.Check(verified)
+	config := service.Default()
+	config.DatabaseURL, config.Listen, config.LoopbackAdmin = db.URL(), "127.0.0.1:0", true
+	s, err := service.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// play plays a small sale of an event against a service whose answers pass
+// through lie.
+func play(ctx context.Context, service *url.URL, event string, lie func(*http.Response), watch func(Progress)) (Report, error) {
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(service) },
+		ModifyResponse: func(r *http.Response) error { lie(r); return nil },
+		ErrorLog:       log.New(io.Discard, "", 0), // a reading may be cut short at the end
+	})
+	defer proxy.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return Run(ctx, Plan{URL: proxy.URL, Event: event, Buyers: 120, Quantity: 250, Seed: 3}, watch)
+}
+
+func verified(ctx context.Context, url string) error {
+	summary, err := verify.Run(ctx, url, verify.Options{})
+	if err == nil && !summary.OK {
+		err = fmt.Errorf("violated: %+v", summary)
+	}
+	return err
+}
+
+func TestSale(t *testing.T) {
+	t.Parallel()
+	var told []Progress
+	r, err := play(t.Context(), serve(t), "e", func(*http.Response) {}, func(p Progress) { told = append(told, p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(told) == 0 || told[len(told)-1] != r.Progress {
+		t.Errorf("the last progress isn't the report's: %+v", told)
+	}
+	if !r.OK() {
+		t.Errorf("surprises: %q", r.Surprises)
+	}
+	if r.Arrived != 120 || r.Left != r.Capacity || r.Held != 0 || r.Placed != r.Released+r.Expired {
+		t.Errorf("the numbers don't add up: %+v", r)
+	}
+	if r.Peak == 0 || r.Peak > r.Capacity || r.Released == 0 || r.Expired == 0 || r.Replayed == 0 || r.Served == 0 || r.P99 == 0 {
+		t.Errorf("something didn't happen: %+v", r)
+	}
+	for _, code := range []string{"temporarily_held", "limit_exceeded", "idempotency_mismatch"} {
+		if r.Refusals[code] == 0 {
+			t.Errorf("nobody was refused with %s: %v", code, r.Refusals)
+		}
+	}
+}
+
+// A service that lies is found out, whatever it lies about. All sales are played
+// at the same time on one service.
+func TestSaleFindsLies(t *testing.T) {
+	t.Parallel()
+	lies := []struct {
+		lie   func(*http.Response)
+		found string
+	}{
+		{func(r *http.Response) { r.Header.Del("Idempotency-Replayed") }, "not the first answer"},
+		{when(isReplay, `"version":`, `"version":1`), "not the first answer"},
+		{accepts("idempotency_mismatch"), "reused a key"},
+		{accepts("limit_exceeded"), "asked for 7 tickets"},
+		{when(isAvailability, `"available":`, `"available":1`), "the API says"},
+		{when(isAvailability, `"held":`, `"held":1`), "tickets are still held"},
+		{when(isRead, `"status":"expired"`, `"status":"held"`), "is held, its buyer says expired"},
+	}
+	service := serve(t)
+	var plays sync.WaitGroup
+	for i, c := range lies {
+		plays.Go(func() {
+			r, err := play(t.Context(), service, fmt.Sprintf("e%d", i), c.lie, nil)
+			found := strings.Join(append(r.Surprises, fmt.Sprint(err)), "\n")
+			if err == nil && r.OK() || !strings.Contains(found, c.found) {
+				t.Errorf("lie %d: want %q, got %d surprises: %s", i, c.found, r.SurpriseCount, found)
+			}
+		})
+	}
+	plays.Wait()
+}
+
+func isReplay(r *http.Response) bool { return r.Header.Get("Idempotency-Replayed") != "" }
+func isRead(r *http.Response) bool   { return r.Request.Method == http.MethodGet }
+func isAvailability(r *http.Response) bool {
+	return strings.HasSuffix(r.Request.URL.Path, "/availability")
+}
+
+// when replaces a text in the answers that are such.
+func when(such func(*http.Response) bool, from, to string) func(*http.Response) {
+	return func(r *http.Response) {
+		if such(r) {
+			setBody(r, strings.ReplaceAll(body(r), from, to))
+		}
+	}
+}
+
+// accepts makes a refusal look accepted.
+func accepts(code string) func(*http.Response) {
+	return func(r *http.Response) {
+		if r.StatusCode >= 400 && strings.Contains(body(r), code) {
+			r.StatusCode = http.StatusCreated
+		}
+	}
+}
+
+func body(r *http.Response) string {
+	text, _ := io.ReadAll(r.Body)
+	setBody(r, string(text))
+	return string(text)
+}
+
+func setBody(r *http.Response, text string) {
+	r.Body = io.NopCloser(strings.NewReader(text))
+	r.ContentLength = int64(len(text))
+	r.Header.Set("Content-Length", fmt.Sprint(len(text)))
+}
