@@ -9,7 +9,6 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
-	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/ledger"
 )
@@ -18,15 +17,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func open(t testing.TB) *buckets.Store {
 	t.Helper()
-	db := pgtest.New(t)
-	pool, err := pg.Open(context.Background(), pg.Options{URL: db.ServiceURL(), Name: t.Name(), MaxConns: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	l := ledger.New(ledger.Options{Pool: pool, Shelves: []func() ledger.Shelf{buckets.NewShelf}})
-	t.Cleanup(l.Close)
-	return buckets.NewStore(l, ledger.NewReader(pool), pool)
+	return pgtest.Stores(t, pgtest.New(t), nil).Events
 }
 
 func usd(amount ledger.Amount) buckets.Money { return buckets.Money{Amount: amount, Currency: "USD"} }

@@ -17,7 +17,6 @@ import (
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/holds"
-	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/ledger"
 )
@@ -27,11 +26,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // box is an event on sale, on a database of its own. No sweeper runs.
 type box struct {
 	*holds.Store
-	events  *buckets.Store
-	ledger  *ledger.Ledger
-	owner   *pgx.Conn
-	keys    atomic.Int64
-	batches atomic.Int64
+	events *buckets.Store
+	owner  *pgx.Conn
+	keys   atomic.Int64
 }
 
 const day = 24 * 3600
@@ -44,22 +41,9 @@ func open(t testing.TB, spec buckets.Spec) *box {
 func openOn(t testing.TB, db *pgtest.DB, spec buckets.Spec) *box {
 	t.Helper()
 	ctx := context.Background()
-	pool, err := pg.Open(ctx, pg.Options{URL: db.ServiceURL(), Name: t.Name(), MaxConns: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	b := &box{}
-	b.ledger = ledger.New(ledger.Options{Pool: pool, Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf},
-		Observe: func(batch ledger.Batch) {
-			b.batches.Add(1)
-			if batch.Err != nil {
-				t.Error(batch.Err)
-			}
-		}})
-	t.Cleanup(b.ledger.Close)
-	b.events = buckets.NewStore(b.ledger, ledger.NewReader(pool), pool)
-	b.Store = holds.NewStore(b.ledger, b.events, pool)
+	stores := pgtest.Stores(t, db, nil)
+	b := &box{Store: stores.Holds, events: stores.Events}
+	var err error
 	if b.owner, err = pgx.Connect(ctx, db.URL()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/internal/export"
-	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/ledger"
 )
@@ -34,29 +33,21 @@ func books(t *testing.T, format string) string {
 	t.Helper()
 	ctx := context.Background()
 	db := pgtest.New(t)
-	pool, err := pg.Open(ctx, pg.Options{URL: db.ServiceURL(), Name: t.Name(), MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	l := ledger.New(ledger.Options{Pool: pool, Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf}})
-	defer l.Close()
-	events := buckets.NewStore(l, ledger.NewReader(pool), pool)
-	store := holds.NewStore(l, events, pool)
+	stores := pgtest.Stores(t, db, nil)
 	must := func(_ ledger.Receipt, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(events.Create(ctx, "t", "event", buckets.Spec{Event: "gig", Name: "Gig", Currency: "USD", Tiers: []buckets.TierSpec{
+	must(stores.Events.Create(ctx, "t", "event", buckets.Spec{Event: "gig", Name: "Gig", Currency: "USD", Tiers: []buckets.TierSpec{
 		{Tier: "ga", Quantity: 50, Price: buckets.Money{Amount: 5000, Currency: "USD"}},
 		{Tier: "Row-1.b", Quantity: 5, Price: buckets.Money{Amount: 1, Currency: "USD"}}}}))
 	for i, customer := range []string{"ann", "bob@example.com", "c|d=e~f+g"} {
-		must(store.Place(ctx, "t", customer, "gig", holds.Request{Customer: customer, Items: []holds.Line{
+		must(stores.Holds.Place(ctx, "t", customer, "gig", holds.Request{Customer: customer, Items: []holds.Line{
 			{Tier: "ga", Quantity: ledger.Amount(i + 1)}, {Tier: "Row-1.b", Quantity: 1}}}))
 	}
-	must(store.Release(ctx, "t", "release", ledger.NewID(1, "t", "ann")))
+	must(stores.Holds.Release(ctx, "t", "release", ledger.NewID(1, "t", "ann")))
 	for i, unit := range []ledger.Unit{"JPY", "USD", "KWD", "USD.AUTH"} {
 		legs := []ledger.Leg{{Account: "bank:b", Unit: unit, Amount: 12345}, {Account: "equity", Unit: unit, Amount: -12345}}
 		if unit == "USD.AUTH" {
@@ -67,7 +58,7 @@ func books(t *testing.T, format string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must(l.Do(ctx, 1, c))
+		must(stores.Ledger.Do(ctx, 1, c))
 	}
 	var out bytes.Buffer
 	if err := export.Write(ctx, &out, db.URL(), "gig", format); err != nil {

@@ -33,13 +33,29 @@ const (
 	maxHeaderBytes    = 16 << 10
 )
 
-// Service is a running service. Its fields are for use beside HTTP, by tests and
-// the benchmark.
-type Service struct {
+// Stores are the ledger and what stands on it, fitted together.
+type Stores struct {
 	Ledger *ledger.Ledger
 	Reader *ledger.Reader
 	Events *buckets.Store
 	Holds  *holds.Store
+}
+
+// Fit puts the stores on their pools. Close the ledger before the pools.
+func Fit(commits, reads *pgxpool.Pool, observe func(ledger.Batch)) Stores {
+	l := ledger.New(ledger.Options{
+		Pool: commits, Observe: observe,
+		Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf},
+	})
+	reader := ledger.NewReader(reads)
+	events := buckets.NewStore(l, reader, reads)
+	return Stores{Ledger: l, Reader: reader, Events: events, Holds: holds.NewStore(l, events, reads)}
+}
+
+// Service is a running service. Its stores are for use beside HTTP, by tests and
+// the benchmark.
+type Service struct {
+	Stores
 
 	config   Config
 	commits  *pgxpool.Pool
@@ -88,14 +104,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Ledger = ledger.New(ledger.Options{
-		Pool:    s.commits,
-		Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf},
-		Observe: s.observe,
-	})
-	s.Reader = ledger.NewReader(s.reads)
-	s.Events = buckets.NewStore(s.Ledger, s.Reader, s.reads)
-	s.Holds = holds.NewStore(s.Ledger, s.Events, s.reads)
+	s.Stores = Fit(s.commits, s.reads, s.observe)
 	return nil
 }
 

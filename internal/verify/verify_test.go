@@ -11,7 +11,6 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/holds"
-	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/internal/verify"
 	"github.com/tierledger/tierledger/ledger"
@@ -23,34 +22,26 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func sell(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	ctx := context.Background()
-	pool, err := pg.Open(ctx, pg.Options{URL: db.ServiceURL(), Name: t.Name(), MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	l := ledger.New(ledger.Options{Pool: pool, Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf}})
-	defer l.Close()
-	events := buckets.NewStore(l, ledger.NewReader(pool), pool)
-	store := holds.NewStore(l, events, pool)
+	stores := pgtest.Stores(t, db, nil)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = events.Create(ctx, "t", "event", buckets.Spec{Event: "gig", Name: "Gig", Currency: "USD", Tiers: []buckets.TierSpec{
+	_, err := stores.Events.Create(ctx, "t", "event", buckets.Spec{Event: "gig", Name: "Gig", Currency: "USD", Tiers: []buckets.TierSpec{
 		{Tier: "ga", Quantity: 50, Price: buckets.Money{Amount: 5000, Currency: "USD"}}}})
 	must(err)
 	var ids []uuid.UUID
 	for _, c := range []string{"ann", "bob", "cid"} {
-		_, err = store.Place(ctx, "t", c, "gig", holds.Request{Customer: c, Items: []holds.Line{{Tier: "ga", Quantity: 2}}})
+		_, err = stores.Holds.Place(ctx, "t", c, "gig", holds.Request{Customer: c, Items: []holds.Line{{Tier: "ga", Quantity: 2}}})
 		must(err)
 		ids = append(ids, ledger.NewID(1, "t", c))
 	}
-	_, err = store.Release(ctx, "t", "release", ids[1])
+	_, err = stores.Holds.Release(ctx, "t", "release", ids[1])
 	must(err)
 	exec(t, db, `UPDATE holds SET expires_at = created_at + interval '1 microsecond' WHERE customer = 'cid'`)
-	_, err = store.Sweep(ctx)
+	_, err = stores.Holds.Sweep(ctx)
 	must(err)
 }
 
