@@ -22,7 +22,7 @@ const (
 type shelf struct {
 	holds   map[uuid.UUID]*Hold
 	ahead   []*Hold // by deadline: due ones, then the next
-	named   []uuid.UUID
+	named   [][16]byte
 	placed  []*Hold
 	changed []*Hold
 }
@@ -135,16 +135,18 @@ func queueHolds(q *ledger.Writes, sql string, list []*Hold) {
 	if n == 0 {
 		return
 	}
-	ids, customers, statuses := make([]uuid.UUID, n), make([]string, n), make([]Status, n)
+	// Of basic types: pgx encodes those without reflection.
+	ids, customers, statuses := make([][16]byte, n), make([]string, n), make([]string, n)
 	created, expires := make([]time.Time, n), make([]time.Time, n)
-	items, totals, versions := make([]string, n), make([]ledger.Amount, n), make([]ledger.Seq, n)
+	items, totals, versions := make([]string, n), make([]int64, n), make([]int64, n)
 	for i, h := range list {
 		text, err := json.Marshal(h.Items)
 		if err != nil {
 			panic(err) // an Item has nothing that can't be JSON
 		}
-		ids[i], customers[i], statuses[i], items[i] = h.ID, h.Customer, h.Status, string(text)
-		created[i], expires[i], totals[i], versions[i] = h.CreatedAt, h.ExpiresAt, h.Total.Amount, h.Version
+		ids[i], customers[i], statuses[i], items[i] = h.ID, h.Customer, string(h.Status), string(text)
+		created[i], expires[i] = h.CreatedAt, h.ExpiresAt
+		totals[i], versions[i] = int64(h.Total.Amount), int64(h.Version)
 	}
 	q.Queue(sql, ids, customers, statuses, created, expires, items, totals, versions)
 }

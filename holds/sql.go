@@ -52,15 +52,18 @@ WHERE journal_id = $1
   AND hold_id = $2`
 
 	// A hold that has run out reads as expired, whatever has been written yet.
-	sqlListHolds = `
+	listHolds = `
 SELECT ` + holdColumns + `, c.now
 FROM holds, (SELECT clock_timestamp() AS now) c
 WHERE journal_id = $1
   AND hold_id > $2
-  AND ($3 = '' OR customer = $3)
-  AND ($4 = '' OR $4 = CASE WHEN status = 'held' AND expires_at <= c.now THEN 'expired' ELSE status END)
+  AND ($3 = '' OR $3 = CASE WHEN status = 'held' AND expires_at <= c.now THEN 'expired' ELSE status END)`
+	listHoldsEnd = `
 ORDER BY hold_id
-LIMIT $5`
+LIMIT $4`
+	sqlAllHolds        = listHolds + listHoldsEnd
+	sqlHoldsOfCustomer = listHolds + `
+  AND customer = $5` + listHoldsEnd
 
 	// For every journal that has open holds, the deadline of its first: a walk
 	// over the index from journal to journal, not over the holds.

@@ -114,7 +114,11 @@ func (s *Store) List(ctx context.Context, event string, f Filter) ([]Hold, error
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.reads.Query(ctx, sqlListHolds, int64(journal), f.After, f.Customer, f.Status, f.Limit)
+	sql, args := sqlAllHolds, []any{int64(journal), f.After, f.Status, f.Limit}
+	if f.Customer != "" {
+		sql, args = sqlHoldsOfCustomer, append(args, f.Customer)
+	}
+	rows, err := s.reads.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, pg.Fault(fmt.Errorf("list holds of %s: %w", event, err))
 	}

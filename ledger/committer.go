@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,9 +15,10 @@ import (
 )
 
 const (
-	// exchangeTimeout bounds one round trip. It covers the wait for the journal's
-	// lock, which another process may hold for a batch or two.
-	exchangeTimeout = 10 * time.Second
+	// runTimeout bounds one run of a batch, the wait for a connection and for the
+	// journal's lock included: another process may hold it for a batch or two. It's
+	// shorter than callers wait.
+	runTimeout = 5 * time.Second
 	// unknownPause is the wait between the runs of a batch of unknown outcome.
 	unknownPause = 50 * time.Millisecond
 	// maxAttempts bounds the repeats of a batch that the database undid or that met
@@ -81,29 +83,39 @@ func (c *committer) commit(batch []*request) {
 			time.Sleep(unknownPause)
 			continue
 		}
-		if attempt == maxAttempts || isConnect(err) {
+		if attempt == maxAttempts || hopeless(err) {
 			refuse(batch, pg.Fault(err))
 			return
 		}
 	}
 }
 
-// isConnect tells a server that takes no connections from a connection that broke.
-func isConnect(err error) bool { return errors.Is(err, errAcquire) }
-
+// errAcquire marks a failure to get a connection.
 var errAcquire = errors.New("no connection")
 
+// hopeless tells whether running the batch again at once would only fail again:
+// the server takes no connections, or the time for a run was spent on waiting.
+func hopeless(err error) bool {
+	return errors.Is(err, errAcquire) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // run commits one batch in the five steps. When it returns nil every request has
-// its answer; with an error none has. errUnknown says that the batch may have
-// been committed, any other error that it wasn't.
-func (c *committer) run(batch []*request) error {
+// its answer; with an error it may be run again. errUnknown says that the batch
+// may have been committed, any other error that it wasn't, but for a panic: that's
+// a bug, and the ids tell what had been committed.
+func (c *committer) run(batch []*request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("ledger: batch panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
 	if c.refusing && !c.doubt {
 		settled, err := c.judgeOnSnapshot(batch)
 		if settled || err != nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*exchangeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
 	defer cancel()
 	conn, err := c.pool.Acquire(ctx)
 	if err != nil {
@@ -142,7 +154,7 @@ func (c *committer) run(batch []*request) error {
 // nothing would change it answers and reports true: the snapshot is younger than
 // every request in the batch. Else it leaves no trace and reports false.
 func (c *committer) judgeOnSnapshot(batch []*request) (settled bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), exchangeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
 	defer cancel()
 	conn, err := c.pool.Acquire(ctx)
 	if err != nil {

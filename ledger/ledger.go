@@ -75,7 +75,13 @@ const (
 	stateLeft          // its caller went away before it was taken
 )
 
-func (r *request) answer(o outcome) { r.done <- o }
+// answer gives the caller its outcome; the first one counts.
+func (r *request) answer(o outcome) {
+	select {
+	case r.done <- o:
+	default:
+	}
+}
 
 // Do commits a command and returns its receipt. Errors are *fault.Error: what the
 // decision refused with, ErrIdempotencyMismatch, ErrOverloaded, ErrClosing,
@@ -213,6 +219,7 @@ func (q *queue) take() []*request {
 			batch = append(batch, r)
 		}
 	}
+	clear(q.waiting[:n]) // the rest of the queue mustn't keep them in memory
 	q.waiting = q.waiting[n:]
 	return batch
 }

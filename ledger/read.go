@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,11 +39,9 @@ type AccountView struct {
 	Version Seq    `json:"version"`
 }
 
-// AccountQuery selects accounts; empty fields select all.
+// AccountQuery is a page of a journal's accounts.
 type AccountQuery struct {
 	At        Point
-	Code      string
-	Unit      Unit
 	AfterCode string // the last account of the page before
 	AfterUnit Unit
 	Limit     int
@@ -51,15 +50,29 @@ type AccountQuery struct {
 // Accounts reads a page of a journal's accounts in the order of code and unit, as
 // they are or as they were at a point. A point in the future is now.
 func (r *Reader) Accounts(ctx context.Context, journal JournalID, q AccountQuery) ([]AccountView, error) {
-	sql := sqlAccounts
-	args := []any{int64(journal), q.AfterCode, q.AfterUnit, q.Code, q.Unit, q.Limit}
-	if q.At != (Point{}) {
-		seq, err := r.resolve(ctx, journal, q.At)
+	return r.accounts(ctx, journal, q.At, sqlAccounts, sqlAccountsAt, q.AfterCode, q.AfterUnit, q.Limit)
+}
+
+// Account reads an account in one unit, or in all when unit is empty.
+// ErrAccountNotFound when the journal has no such account.
+func (r *Reader) Account(ctx context.Context, journal JournalID, code string, unit Unit, at Point) ([]AccountView, error) {
+	const allUnits = 1000 // currencies and tiers of one event are far fewer
+	list, err := r.accounts(ctx, journal, at, sqlAccount, sqlAccountAt, code, unit, allUnits)
+	if err == nil && len(list) == 0 {
+		err = ErrAccountNotFound.Because("%s %s", code, unit).With("account", code)
+	}
+	return list, err
+}
+
+// accounts runs the query for now, or the one for a point.
+func (r *Reader) accounts(ctx context.Context, journal JournalID, at Point, now, then string, code string, unit Unit, limit int) ([]AccountView, error) {
+	sql, args := now, []any{int64(journal), code, unit, limit}
+	if at != (Point{}) {
+		seq, err := r.resolve(ctx, journal, at)
 		if err != nil {
 			return nil, err
 		}
-		sql = sqlAccountsAt
-		args = append(args, seq, controlCodes)
+		sql, args = then, append(args, seq, controlCodes)
 	}
 	list, err := collect(ctx, r.pool, func(row pgx.CollectableRow) (a AccountView, err error) {
 		err = row.Scan(&a.Account, &a.Unit, &a.Type, &a.Control, &a.Balance, &a.Version)
@@ -70,17 +83,6 @@ func (r *Reader) Accounts(ctx context.Context, journal JournalID, q AccountQuery
 
 // controlCodes are the control accounts of the chart.
 var controlCodes = []string{Held, Sold}
-
-// Account reads an account in one unit, or in all when unit is empty.
-// ErrAccountNotFound when the journal has no such account.
-func (r *Reader) Account(ctx context.Context, journal JournalID, code string, unit Unit, at Point) ([]AccountView, error) {
-	const allUnits = 1000 // currencies and tiers of one event are far fewer
-	list, err := r.Accounts(ctx, journal, AccountQuery{At: at, Code: code, Unit: unit, Limit: allUnits})
-	if err == nil && len(list) == 0 {
-		err = ErrAccountNotFound.Because("%s %s", code, unit).With("account", code)
-	}
-	return list, err
-}
 
 // resolve gives the seq of the last entry at or before a point.
 func (r *Reader) resolve(ctx context.Context, journal JournalID, p Point) (seq Seq, err error) {
@@ -107,13 +109,15 @@ type StatementLine struct {
 // Postings reads a page of an account's statement in order, after an entry; of a
 // control account, the postings below it.
 func (r *Reader) Postings(ctx context.Context, journal JournalID, code string, unit Unit, after Seq, limit int) ([]StatementLine, error) {
-	const lastLeg = 1 << 14 // above any leg: after is a whole entry
-	h, _ := classify(code)
+	sql := sqlStatement
+	if slices.Contains(controlCodes, code) {
+		sql = sqlControlStatement
+	}
 	list, err := collect(ctx, r.pool, func(row pgx.CollectableRow) (l StatementLine, err error) {
 		err = row.Scan(&l.Seq, &l.At, &l.Kind, &l.EntryID, &l.Account, &l.PostingView.Unit, &l.Amount, &l.Balance)
 		l.At, l.Version = l.At.UTC(), l.Seq
 		return l, err
-	}, sqlStatement, int64(journal), code, unit, after, lastLeg, h.control, limit)
+	}, sql, int64(journal), code, unit, after, limit)
 	return list, fail(err, "read postings of %s in journal %d", code, journal)
 }
 

@@ -33,19 +33,13 @@ SELECT seq
 FROM journals
 WHERE journal_id = $1`
 
-	sqlAccounts = `
+	accountsNow = `
 SELECT code, unit, type, coalesce(control, ''), balance, version
-FROM accounts
-WHERE journal_id = $1
-  AND (code, unit) > ($2, $3)
-  AND ($4 = '' OR code = $4)
-  AND ($5 = '' OR unit = $5)
-ORDER BY code, unit
-LIMIT $6`
+FROM accounts a`
 
 	// An account's balance at a point is its last posting's up to there; a control
 	// account's is the sum of the postings below it.
-	sqlAccountsAt = `
+	accountsAt = `
 SELECT a.code, a.unit, a.type, coalesce(a.control, ''), coalesce(p.balance, 0), coalesce(p.seq, 0)
 FROM accounts a
 LEFT JOIN LATERAL (
@@ -55,27 +49,40 @@ LEFT JOIN LATERAL (
           WHERE journal_id = a.journal_id
             AND account = a.code
             AND unit = a.unit
-            AND seq <= $7
+            AND seq <= $5
           ORDER BY seq DESC
           LIMIT 1) own
-    WHERE a.code <> ALL ($8::text[])
+    WHERE a.code <> ALL ($6::text[])
     UNION ALL
     SELECT sum(amount)::bigint, max(seq)
     FROM postings
-    WHERE a.code = ANY ($8::text[])
+    WHERE a.code = ANY ($6::text[])
       AND journal_id = a.journal_id
       AND account > a.code || ':'
       AND account < a.code || ';'
       AND unit = a.unit
-      AND seq <= $7
+      AND seq <= $5
     HAVING count(*) > 0
-) p ON true
+) p ON true`
+
+	// A page of all accounts, or one account in one unit or in all: the parameters
+	// are in the same places.
+	pageOfAccounts = `
 WHERE a.journal_id = $1
   AND (a.code, a.unit) > ($2, $3)
-  AND ($4 = '' OR a.code = $4)
-  AND ($5 = '' OR a.unit = $5)
 ORDER BY a.code, a.unit
-LIMIT $6`
+LIMIT $4`
+	oneAccount = `
+WHERE a.journal_id = $1
+  AND a.code = $2
+  AND ($3 = '' OR a.unit = $3)
+ORDER BY a.code, a.unit
+LIMIT $4`
+
+	sqlAccounts   = accountsNow + pageOfAccounts
+	sqlAccountsAt = accountsAt + pageOfAccounts
+	sqlAccount    = accountsNow + oneAccount
+	sqlAccountAt  = accountsAt + oneAccount
 
 	sqlTrialBalance = `
 SELECT code, unit, type, balance
@@ -95,18 +102,24 @@ WHERE p.journal_id = $1
 GROUP BY coalesce(a.control, a.code), a.unit, a.type
 ORDER BY 1, 2`
 
-	// The statement of an account; of a control account, of all below it.
-	sqlStatement = `
+	statement = `
 SELECT p.seq, e.at, e.kind, e.id, p.account, p.unit, p.amount, p.balance
 FROM postings p
 JOIN entries e ON e.journal_id = p.journal_id
               AND e.seq = p.seq
 WHERE p.journal_id = $1
-  AND (p.account = $2 OR $6 AND p.account > $2 || ':' AND p.account < $2 || ';')
   AND ($3 = '' OR p.unit = $3)
-  AND (p.seq, p.leg) > ($4, $5)
+  AND p.seq > $4`
+	statementOrder = `
 ORDER BY p.seq, p.leg
-LIMIT $7`
+LIMIT $5`
+
+	// The statement of an account; of a control account, all postings below it.
+	sqlStatement = statement + `
+  AND p.account = $2` + statementOrder
+	sqlControlStatement = statement + `
+  AND p.account > $2 || ':'
+  AND p.account < $2 || ';'` + statementOrder
 
 	sqlEntry = `
 SELECT seq, id, kind, at, principal, digest, data, hash

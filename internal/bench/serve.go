@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/pprof"
+	"time"
+
+	"github.com/tierledger/tierledger/internal/service"
+)
+
+// System names what is measured.
+type System string
+
+// The systems that a child can serve.
+const (
+	Product         System = "product"
+	RowLock         System = "row-lock"
+	SingleStatement System = "single-statement"
+)
+
+// principal is who places the holds of a benchmark without HTTP, and of the
+// baselines.
+const principal = "bench"
+
+// Server says what a child serves.
+type Server struct {
+	System      System
+	DatabaseURL string
+	Profile     string // file for its CPU profile; "" for none
+}
+
+// Serve serves on loopback, says so on stdout, and goes on until stdin or ctx
+// ends. Whoever started it holds the other end of stdin, so that it's never left
+// behind.
+func (s Server) Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		end()
+	}()
+	stop, err := startProfile(s.Profile)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	switch s.System {
+	case Product:
+		return serveProduct(ctx, s.DatabaseURL, stdout)
+	case RowLock, SingleStatement:
+		return serveBaseline(ctx, s.System, s.DatabaseURL, stdout)
+	}
+	return fmt.Errorf("--system must be %s, %s or %s", Product, RowLock, SingleStatement)
+}
+
+// productConfig is the service as it's run in production, for callers of this
+// machine only.
+func productConfig(databaseURL string) service.Config {
+	c := service.Default()
+	c.DatabaseURL = databaseURL
+	c.Listen = "127.0.0.1:0"
+	c.LoopbackAdmin = true
+	c.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return c
+}
+
+func serveProduct(ctx context.Context, databaseURL string, stdout io.Writer) error {
+	s, err := service.Start(ctx, productConfig(databaseURL))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, readyPrefix+s.URL())
+	select {
+	case err = <-s.Done():
+	case <-ctx.Done():
+	}
+	return errors.Join(err, s.Close(context.Background())) // bounded by its own time to drain
+}
+
+// drainTimeout is the service's own, for the baselines.
+const drainTimeout = 15 * time.Second
+
+func serveBaseline(ctx context.Context, system System, databaseURL string, stdout io.Writer) error {
+	b, err := openBaseline(ctx, system, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer b.pool.Close()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	h := &http.Server{Handler: b, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(listener) }()
+	fmt.Fprintln(stdout, readyPrefix+"http://"+listener.Addr().String())
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	return h.Shutdown(drain)
+}
+
+// startProfile writes a CPU profile to a file until the returned function is
+// called; with no file it does nothing.
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("profile: %w", err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		file.Close()
+	}, nil
+}
