@@ -22,6 +22,13 @@ var files embed.FS
 // service works as it whatever login it connects with.
 const ServiceRole = "tierledger_service"
 
+// A starter that finds another one migrating looks again every second, for as long
+// as a large migration may take.
+const (
+	lockRetrySeconds = 1
+	lockRetries      = 600
+)
+
 // Apply brings the database behind url up to the newest schema. The login needs
 // CREATEROLE, or the role tierledger_service must exist. Several starters may
 // call it at once: one works, the others wait. Each file is a transaction of its
@@ -60,7 +67,7 @@ func with(url string, fn func(*goose.Provider) error) error {
 	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockRetrySeconds, lockRetries))
 	if err != nil {
 		return err
 	}

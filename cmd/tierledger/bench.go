@@ -41,7 +41,8 @@ whatever comes back, and latencies count from that time (open loop).
               same rows written: a transaction a request with SELECT … FOR UPDATE on the
               tier, and a transaction a request in one hand-tuned statement
   --floor     measures the same rows in bare multi-row inserts: what the database needs
-  --engine    measures the ledger in this process, without HTTP
+  --engine    measures the ledger in this process, without HTTP; from 512 callers,
+              which fill its batches as the floor fills its own, unless --clients says
   --sold-out  measures refusals too, and what they write to the database's log
 
 Everything is measured in this one run, one after the other, on a checkpoint each. At
@@ -54,6 +55,9 @@ Exit codes: 0 done, 1 a request failed or an invariant is violated, 2 wrong usag
   tierledger bench hot-tier --holds 1000000`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if h.Engine && !c.Flags().Changed("clients") {
+				h.Clients = bench.EngineClients
+			}
 			if err := h.Validate(); err != nil {
 				return usageError{err}
 			}

@@ -18,6 +18,10 @@ import (
 // floorBatch is how many holds' rows are inserted and committed at once.
 const floorBatch = 500
 
+// EngineClients is how many callers the engine is measured with beside the floor:
+// enough for batches of the floor's size.
+const EngineClients = 512
+
 // floor measures what the database alone needs for the rows of holds: inserts of
 // many rows on one connection, with nothing read, nothing judged, nobody asking.
 func (r *run) floor(ctx context.Context) error {

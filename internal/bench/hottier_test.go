@@ -85,8 +85,8 @@ func TestLimitAndQuantityAreRefusals(t *testing.T) {
 	if err != nil || report.Err() != nil {
 		t.Fatal(err, report.Err())
 	}
-	// The warm-up has used the limits up.
-	if report.Holds != 0 || report.RefusedPerS == 0 || report.Errors != 0 {
+	// Five customers may have two each, the warm-up's included.
+	if report.Holds > 5*2 || report.RefusedPerS == 0 || report.Errors != 0 {
 		t.Errorf("%+v", report)
 	}
 }

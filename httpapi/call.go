@@ -1,0 +1,184 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// maxBody bounds a request's body: more than the largest entry needs.
+const maxBody = 64 << 10
+
+// call is one request on its way to an answer.
+type call struct {
+	request *http.Request
+	started time.Time
+	id      string // X-Request-Id
+	traceID string // of traceparent, "" for none
+	route   *route // nil when there's none
+	vars    map[string]string
+	query   url.Values
+	caller  caller
+}
+
+// attributes describe the call in the log.
+func (c *call) attributes() []slog.Attr {
+	attrs := []slog.Attr{slog.String("request_id", c.id), slog.String("method", c.method()), slog.String("route", c.path())}
+	if c.traceID != "" {
+		attrs = append(attrs, slog.String("trace_id", c.traceID))
+	}
+	if c.caller.principal != "" {
+		attrs = append(attrs, slog.String("principal", c.caller.principal))
+	}
+	return attrs
+}
+
+// path is the route's template: there are few, whatever callers send.
+func (c *call) path() string {
+	if c.route == nil {
+		return "none"
+	}
+	return c.route.path
+}
+
+// method is the request's, "other" when no route was found for it.
+func (c *call) method() string {
+	if c.route == nil {
+		return "other"
+	}
+	return c.request.Method
+}
+
+// readQuery takes the parameters.
+func (c *call) readQuery() (err error) {
+	if c.request.URL.RawQuery != "" {
+		c.query, err = c.route.parseQuery(c.request.URL.RawQuery)
+	}
+	return err
+}
+
+// parseQuery reads parameters. One that the route doesn't know is refused: a
+// misspelt dry_run must not write.
+func (r *route) parseQuery(text string) (url.Values, error) {
+	query, err := url.ParseQuery(text)
+	if err != nil {
+		return nil, fault.BadField("query", "isn't a valid query string")
+	}
+	for name, values := range query {
+		switch {
+		case !slices.Contains(r.query, name):
+			return nil, fault.BadField(clip(name), "isn't a query parameter of this call")
+		case len(values) > 1:
+			return nil, fault.BadField(name, "is given more than once")
+		case !plain(values[0]):
+			return nil, fault.BadField(name, "must be text without control characters")
+		}
+	}
+	return query, nil
+}
+
+// dryRun tells whether the call asks only what would happen.
+func (c *call) dryRun() (bool, error) {
+	switch c.query.Get("dry_run") {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, fault.BadField("dry_run", "must be true or false")
+}
+
+// ifMatch gives the version that the caller has seen; nil when any will do.
+func (c *call) ifMatch() (*ledger.Seq, error) {
+	values := c.request.Header.Values("If-Match")
+	if len(values) == 0 || len(values) == 1 && values[0] == "*" {
+		return nil, nil
+	}
+	text, ok := unquote(strings.Join(values, ","))
+	version, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil || version < 0 || text != strconv.FormatInt(version, 10) {
+		return nil, fault.BadField("If-Match", `must be one version in quotes, such as "7", or *`)
+	}
+	return (*ledger.Seq)(&version), nil
+}
+
+// unconditional refuses a condition that the operation couldn't honour: ignoring
+// it would do what the caller asked not to do.
+func (c *call) unconditional() error {
+	if c.request.Header["If-Match"] != nil {
+		return fault.BadField("If-Match", "isn't supported by this call")
+	}
+	return nil
+}
+
+// unquote takes the quotes off an entity tag.
+func unquote(s string) (string, bool) {
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
+		return "", false
+	}
+	return s[1 : len(s)-1], true
+}
+
+// body reads a JSON body into the struct that dst points to.
+func (c *call) body(dst any) error {
+	text, err := c.text()
+	if err != nil {
+		return err
+	}
+	return decode(text, dst)
+}
+
+// noBody accepts no body, or an empty object for clients that can't send none.
+func (c *call) noBody() error {
+	text, err := c.text()
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	return decode(text, &struct{}{})
+}
+
+// text reads the body, of the right type and not too large.
+func (c *call) text() ([]byte, error) {
+	size := c.request.ContentLength
+	if size > maxBody {
+		return nil, tooLarge()
+	}
+	if size < 0 {
+		size = maxBody + 1
+	}
+	text := make([]byte, size)
+	n, err := io.ReadFull(c.request.Body, text)
+	switch {
+	case n > maxBody:
+		return nil, tooLarge()
+	case err != nil && !errors.Is(err, io.EOF) && (c.request.ContentLength >= 0 || !errors.Is(err, io.ErrUnexpectedEOF)):
+		return nil, fault.BadField("body", "couldn't be read to its end").From(err)
+	}
+	if kind := c.request.Header.Get("Content-Type"); n > 0 && !isJSON(kind) {
+		return nil, fault.BadField("Content-Type", "must be application/json")
+	}
+	return text[:n], nil
+}
+
+func tooLarge() error { return fault.BadField("body", "must have at most %d bytes", maxBody) }
+
+// isJSON accepts JSON in UTF-8; a missing type is taken for it.
+func isJSON(kind string) bool {
+	if kind == "" || kind == "application/json" {
+		return true
+	}
+	kind, parameters, err := mime.ParseMediaType(kind)
+	charset, given := parameters["charset"]
+	return err == nil && kind == "application/json" &&
+		(len(parameters) == 0 || given && len(parameters) == 1 && strings.EqualFold(charset, "utf-8"))
+}

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"strconv"
+
+	"github.com/tierledger/tierledger/fault"
+)
+
+// Limits of a page.
+const (
+	defaultLimit = 100
+	maxLimit     = 500 // a page fits in memory several times over
+)
+
+// cursor says where a list goes on, and which list it is. Callers see it as an
+// opaque string; what comes back is checked like anything else they send.
+type cursor struct {
+	Path    string `json:"path"`
+	Filters string `json:"filters"` // as an encoded query
+	Limit   int    `json:"limit"`
+	After   string `json:"after"` // the last item of the page before
+}
+
+// page reads limit and cursor. The cursor carries the filters: they needn't be
+// repeated, and if they are they must be the same. It fills them in.
+func (c *call) page() (cursor, error) {
+	filters := maps.Clone(c.query)
+	filters.Del("limit")
+	filters.Del("cursor")
+	p := cursor{Path: c.request.URL.Path, Filters: filters.Encode(), Limit: defaultLimit}
+	if text := c.query.Get("cursor"); text != "" {
+		given := p
+		if err := p.parse(text); err != nil {
+			return p, err
+		}
+		if p.Path != given.Path || len(filters) > 0 && p.Filters != given.Filters {
+			return p, fault.BadField("cursor", "belongs to a list with other filters")
+		}
+	}
+	if c.query.Has("limit") {
+		limit, err := strconv.Atoi(c.query.Get("limit"))
+		if err != nil {
+			return p, fault.BadField("limit", "must be 1 to %d", maxLimit)
+		}
+		p.Limit = limit
+	}
+	if p.Limit < 1 || p.Limit > maxLimit {
+		return p, fault.BadField("limit", "must be 1 to %d", maxLimit)
+	}
+	var err error
+	if c.query, err = c.route.parseQuery(p.Filters); err != nil {
+		return p, badCursor()
+	}
+	return p, nil
+}
+
+func (p *cursor) parse(text string) error {
+	*p = cursor{}
+	body, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || decode(body, p) != nil {
+		return badCursor()
+	}
+	return nil
+}
+
+func badCursor() error { return fault.BadField("cursor", "isn't one that this list gave") }
+
+// next gives the cursor of the page after the one that ends with an item.
+func (p cursor) next(after string) string {
+	p.After = after
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// listed answers with a page of the items, of which one more than the limit was
+// asked for, so as to know whether there are more. position names an item.
+func listed[T any](p cursor, items []T, position func(T) string) (answer, error) {
+	view := struct {
+		Data       []T     `json:"data"`
+		NextCursor *string `json:"next_cursor"`
+	}{Data: items}
+	if len(items) > p.Limit {
+		view.Data = items[:p.Limit]
+		view.NextCursor = new(p.next(position(items[p.Limit-1])))
+	}
+	if view.Data == nil {
+		view.Data = []T{}
+	}
+	return found(view)
+}
