@@ -18,3 +18,19 @@ func (s *Store) CreateOnly(ctx context.Context, principal, key string, spec Spec
 	_, err = s.ledger.Do(ctx, ledger.System, c)
 	return err
 }
+
+// Statements are the package's SQL, for the test that prepares them.
+var Statements = map[string]string{
+	"sqlTakenNames":      sqlTakenNames,
+	"sqlInsertDirectory": sqlInsertDirectory,
+	"sqlBatchEvent":      sqlBatchEvent,
+	"sqlInsertEvent":     sqlInsertEvent,
+	"sqlBatchTiers":      sqlBatchTiers,
+	"sqlInsertTier":      sqlInsertTier,
+	"sqlUpdateTier":      sqlUpdateTier,
+	"sqlInsertPrice":     sqlInsertPrice,
+	"sqlFindJournal":     sqlFindJournal,
+	"sqlNameJournal":     sqlNameJournal,
+	"sqlCreatedOnly":     sqlCreatedOnly,
+	"sqlListEvents":      sqlListEvents,
+}

@@ -166,3 +166,8 @@ func TestWhatCantBeAnEvent(t *testing.T) {
 		}
 	}
 }
+
+func TestStatementsFitTheSchema(t *testing.T) {
+	t.Parallel()
+	pgtest.Prepare(t, pgtest.New(t), buckets.Statements, "sql.go")
+}

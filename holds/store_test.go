@@ -410,3 +410,8 @@ func TestTheProcessClockDecidesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestStatementsFitTheSchema(t *testing.T) {
+	t.Parallel()
+	pgtest.Prepare(t, pgtest.New(t), holds.Statements, "sql.go")
+}

@@ -492,3 +492,8 @@ func TestAFullQueueRefusesAndForgets(t *testing.T) {
 		t.Errorf("balance %d, want 1", a.Balance)
 	}
 }
+
+func TestStatementsFitTheSchema(t *testing.T) {
+	t.Parallel()
+	pgtest.Prepare(t, pgtest.New(t), ledger.Statements, "sql.go", "sql_read.go")
+}

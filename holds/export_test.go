@@ -1,0 +1,13 @@
+package holds
+
+// Statements are the package's SQL, for the test that prepares them.
+var Statements = map[string]string{
+	"sqlAhead":           sqlAhead,
+	"sqlBatchHolds":      sqlBatchHolds,
+	"sqlInsertHolds":     sqlInsertHolds,
+	"sqlUpdateHolds":     sqlUpdateHolds,
+	"sqlHold":            sqlHold,
+	"sqlAllHolds":        sqlAllHolds,
+	"sqlHoldsOfCustomer": sqlHoldsOfCustomer,
+	"sqlFirstDue":        sqlFirstDue,
+}
