@@ -26,6 +26,8 @@ internal/pg         fault
 ledger              fault internal/pg
 buckets             fault internal/pg ledger
 holds               fault internal/pg ledger buckets
+payments            fault ledger buckets
+payments/sim        ledger payments
 httpapi             fault ledger buckets holds
 
 internal/verify     internal/pg ledger buckets holds
@@ -37,7 +39,7 @@ internal/load
 internal/sale       internal/load
 internal/bench      fault migrations internal/pg ledger buckets holds internal/verify internal/service internal/embedded internal/load
 
-cmd/tierledger      migrations httpapi internal/verify internal/export internal/service internal/embedded internal/sale internal/bench
+cmd/tierledger      migrations payments/sim httpapi internal/verify internal/export internal/service internal/embedded internal/sale internal/bench
 `
 
 func TestImportsPointUpward(t *testing.T) {

@@ -125,7 +125,7 @@ func TestChunkedBody(t *testing.T) {
 	w := serve(t, nil)
 	w.event("e", 10)
 	for size, status := range map[int]int{0: 201, 64 << 10: 400} {
-		body := io.MultiReader(strings.NewReader(strings.Repeat(" ", size)), strings.NewReader(lines("a", 1)))
+		body := io.MultiReader(strings.NewReader(lines("a", 1)), strings.NewReader(strings.Repeat(" ", size)))
 		request, err := http.NewRequest("POST", w.url+"/v1/events/e/holds", body)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestChunkedBody(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != status {
-			t.Errorf("%d bytes and a hold got %d, want %d", size, response.StatusCode, status)
+			t.Errorf("a hold and %d bytes got %d, want %d", size, response.StatusCode, status)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -13,6 +14,18 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		if got := retryAfter(d); got != want {
 			t.Errorf("after %v: got %s, want %s", d, got, want)
+		}
+	}
+}
+
+// 429 and 503 say when to come back, also when the error doesn't.
+func TestUnavailableAlwaysHasRetryAfter(t *testing.T) {
+	a := New(Config{}).(*api)
+	for _, kind := range []fault.Kind{fault.TooMany, fault.Unavailable} {
+		def := &fault.Def{Kind: kind, Code: "busy", Title: "Not now."}
+		c := &call{request: httptest.NewRequest("GET", "/", nil)}
+		if got := a.refuse(t.Context(), c, def.Because("")).headers.Get("Retry-After"); got != "1" {
+			t.Errorf("%d has Retry-After %q", statusOf(def), got)
 		}
 	}
 }

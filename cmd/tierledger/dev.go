@@ -26,9 +26,9 @@ func devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run everything on this machine, for development",
 		Long: `dev runs a private PostgreSQL and NATS, brings the schema up to date and serves the
-API. It needs PostgreSQL's programs on the machine, nothing set up. The store stays
-in --data and is found again by the next dev; other commands find it there too, even
-while dev runs.
+API, and a simulated payment provider below /sim. It needs PostgreSQL's programs on the
+machine, nothing set up. The store stays in --data and is found again by the next dev;
+other commands find it there too, even while dev runs.
 
 Calls from this machine may come without a key and are admin, so never expose dev.
 "ready URL" on standard output says that it serves. Ctrl-C stops everything in order;

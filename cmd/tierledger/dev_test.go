@@ -22,6 +22,7 @@ func TestDevEphemeral(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, http.StatusOK, "", "GET", dev.url+"/readyz", "", "")
+	want(t, http.StatusOK, "", "GET", dev.url+"/sim/report?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z", "", "")
 
 	code, _, stderr := execute(t, "dev", "--ephemeral", "--listen", strings.TrimPrefix(dev.url, "http://"))
 	if code != exitFailed || !strings.Contains(stderr, "is taken by another program") {

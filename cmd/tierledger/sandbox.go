@@ -15,7 +15,11 @@ import (
 	"github.com/tierledger/tierledger/internal/embedded"
 	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/migrations"
+	"github.com/tierledger/tierledger/payments/sim"
 )
+
+// simName is the file in the store that keeps the simulated provider's history.
+const simName = "sim.jsonl"
 
 const (
 	// startTimeout bounds the start of a sandbox; a first start makes a cluster,
@@ -123,7 +127,7 @@ func (s *sandbox) startPostgres(ctx context.Context) (err error) {
 	return nil
 }
 
-// startService starts NATS and the service. Closing the service comes first at the
+// startService starts NATS, the simulated provider and the service. Closing the service comes first at the
 // end, so that whatever it accepted is committed.
 func (s *sandbox) startService(ctx context.Context) error {
 	bus, err := embedded.StartNATS(ctx, embedded.NATSOptions{Dir: s.store.Dir(), Notice: s.notice})
@@ -145,10 +149,16 @@ func (s *sandbox) startService(ctx context.Context) error {
 			return err
 		}
 	}
+	provider, err := sim.New(sim.Options{File: filepath.Join(s.store.Dir(), simName)})
+	if err != nil {
+		return err
+	}
+	config.Sim = provider
 	if s.service, err = service.Start(ctx, config); err != nil {
-		return explainListen(err, config.Listen)
+		return errors.Join(explainListen(err, config.Listen), provider.Close())
 	}
 	s.later(func() error { return s.service.Close(context.Background()) })
+	s.later(provider.Close) // first: the service waits for answers that the provider holds back
 	s.options.say("calls from this machine without a key are admin")
 	return nil
 }

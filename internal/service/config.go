@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +29,9 @@ type Config struct {
 	// LoopbackAdmin lets calls from this machine in without a key, as admin. For
 	// a developer's own store only: whoever can run a program here can do anything.
 	LoopbackAdmin bool
+	// Sim is the simulated payment provider, served below /sim; nil for none. For
+	// development: nobody needs a key for it.
+	Sim http.Handler
 	// NATS is the connection that /readyz watches; nil for none.
 	NATS *nats.Conn
 	// CommitConns are database connections for commits, one per journal that is

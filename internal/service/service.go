@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -121,11 +122,11 @@ func (s *Service) listen(ctx context.Context) error {
 	c := s.config
 	s.metrics.SetQueueDepth(s.Ledger.Waiting)
 	s.server = &http.Server{
-		Handler: httpapi.New(httpapi.Config{
+		Handler: besideSim(c.Sim, httpapi.New(httpapi.Config{
 			Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds,
 			Keys: c.Keys, LoopbackAdmin: c.LoopbackAdmin, Ready: s.checks(),
 			Metrics: s.metrics, Log: c.Log, Version: c.Version,
-		}),
+		})),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -146,6 +147,22 @@ func (s *Service) listen(ctx context.Context) error {
 	}
 	s.listener = listener
 	return nil
+}
+
+// besideSim serves the simulated provider below /sim, and the API elsewhere.
+func besideSim(sim, api http.Handler) http.Handler {
+	if sim == nil {
+		return api
+	}
+	const prefix = "/sim"
+	sim = http.StripPrefix(prefix, sim)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, prefix+"/") {
+			sim.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
 }
 
 // checks are what /readyz looks at.

@@ -1,0 +1,135 @@
+package payments
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// errForeign is a body that this provider can't have made.
+var errForeign = errors.New("not the provider's JSON")
+
+// operation is an operation in the provider's JSON.
+type operation struct {
+	ID         string        `json:"id"`
+	Reference  string        `json:"reference"` // our id, or what somebody else gave
+	Kind       Kind          `json:"kind"`
+	Status     Outcome       `json:"status"`
+	Reason     string        `json:"reason"`
+	Amount     ledger.Amount `json:"amount"`
+	Currency   ledger.Unit   `json:"currency"`
+	UpdatedAt  time.Time     `json:"updated_at"`
+	NextAction *NextAction   `json:"next_action"`
+	Payment    payment       `json:"payment"`
+}
+
+// payment is a payment in the provider's JSON.
+type payment struct {
+	ID         string        `json:"id"`
+	Reference  string        `json:"reference"` // our authorize operation
+	Status     string        `json:"status"`
+	Currency   ledger.Unit   `json:"currency"`
+	Amount     ledger.Amount `json:"amount"`
+	Authorized ledger.Amount `json:"authorized"`
+	Captured   ledger.Amount `json:"captured"`
+	Refunded   ledger.Amount `json:"refunded"`
+	Disputed   ledger.Amount `json:"disputed"`
+}
+
+// refusal is a provider's problem document.
+type refusal struct {
+	Code    string   `json:"code"`
+	Payment *payment `json:"payment"`
+}
+
+// operationList is the answer to a lookup.
+type operationList struct {
+	Data []operation `json:"data"`
+	AsOf time.Time   `json:"as_of"`
+}
+
+// webhook is the body of a webhook.
+type webhook struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      operation `json:"data"`
+}
+
+func (o *operation) parse(text []byte) error {
+	if err := json.Unmarshal(text, o); err != nil {
+		return fmt.Errorf("%w: %w", errForeign, err)
+	}
+	return o.check()
+}
+
+// check refuses what can't be an operation. Fields that we don't know are let be: a
+// provider may add some.
+func (o *operation) check() error {
+	if o.ID == "" || o.Payment.ID == "" || !o.Kind.Valid() || !o.Status.said() {
+		return fmt.Errorf("%w: no operation", errForeign)
+	}
+	if _, ok := o.Currency.Exponent(); !ok || o.Payment.Currency == "" || o.Amount < 0 {
+		return fmt.Errorf("%w: no amount of money", errForeign)
+	}
+	return nil
+}
+
+func (l *operationList) parse(text []byte, asked uuid.UUID) error {
+	if err := json.Unmarshal(text, l); err != nil {
+		return fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if l.Data == nil || l.AsOf.IsZero() {
+		return fmt.Errorf("%w: no list", errForeign)
+	}
+	for i := range l.Data {
+		if err := l.Data[i].check(); err != nil {
+			return err
+		}
+		if ours(l.Data[i].Reference) != asked {
+			return fmt.Errorf("%w: asked for another operation than %q", errForeign, l.Data[i].Reference)
+		}
+	}
+	return nil
+}
+
+func (w *webhook) parse(text []byte) error {
+	if err := json.Unmarshal(text, w); err != nil {
+		return fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if w.Type == "" || w.Timestamp.IsZero() {
+		return fmt.Errorf("%w: no event", errForeign)
+	}
+	return w.Data.check()
+}
+
+func (o *operation) result() Result {
+	return Result{
+		Operation: ours(o.Reference), Kind: o.Kind, Outcome: o.Status, Reason: o.Reason,
+		NextAction: o.NextAction, Reference: o.ID,
+		Amount: buckets.Money{Amount: o.Amount, Currency: o.Currency},
+		At:     o.UpdatedAt, Payment: o.Payment.view(),
+	}
+}
+
+func (p *payment) view() Payment {
+	return Payment{
+		Reference: p.ID, Operation: ours(p.Reference), Status: p.Status, Currency: p.Currency,
+		Amount: p.Amount, Authorized: p.Authorized, Captured: p.Captured,
+		Refunded: p.Refunded, Disputed: p.Disputed,
+	}
+}
+
+// ours reads a reference as an id of ours; uuid.Nil when it's somebody else's.
+func ours(reference string) uuid.UUID {
+	id, err := uuid.Parse(reference)
+	if err != nil || id.String() != reference {
+		return uuid.Nil
+	}
+	return id
+}
