@@ -218,6 +218,7 @@ func (s *Store) get(ctx context.Context, journal ledger.JournalID) (EventView, e
 	}
 	views := make([]TierView, 0, len(tiers))
 	for _, t := range tiers {
+		event.Version = max(event.Version, t.Version) // the event is shown with its tiers
 		views = append(views, viewTier(t, -stock.Tiers[t.Tier][ledger.Capacity].Balance, event.Currency))
 	}
 	return viewEvent(event, views), nil

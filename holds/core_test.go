@@ -77,7 +77,7 @@ func (j *journal) place(key, customer string, lines ...Line) (ledger.Receipt, er
 
 func (j *journal) release(key, hold string) (ledger.Receipt, error) {
 	id := j.ids[hold]
-	c, err := ledger.NewCommand(testJournal, "tester", key, KindReleased, id, &release{id})
+	c, err := ledger.NewCommand(testJournal, "tester", key, KindReleased, id, &release{holdID: id})
 	if err != nil {
 		panic(err)
 	}

@@ -8,7 +8,10 @@ import (
 )
 
 // release is the command that gives a hold's tickets back.
-type release struct{ holdID uuid.UUID }
+type release struct {
+	holdID  uuid.UUID
+	ifMatch *ledger.Seq // the version that the caller has seen; nil for any
+}
 
 // Accounts is empty: the shelf names those that the hold leads to.
 func (r *release) Accounts() []string { return nil }
@@ -20,6 +23,9 @@ func (r *release) Decide(s *ledger.State) (ledger.Decision, error) {
 	switch {
 	case !ok:
 		return ledger.Decision{}, NotFound(r.holdID)
+	case r.ifMatch != nil && *r.ifMatch != h.Version:
+		return ledger.Decision{}, buckets.ErrVersionConflict.Because("hold %s has version %d", r.holdID, h.Version).
+			With("version", h.Version)
 	case h.Due(s.Now):
 		return end(s, h, Expired, KindExpired), nil
 	case h.Status != Held:

@@ -49,14 +49,19 @@ func (s *Store) Place(ctx context.Context, principal, key, event string, r Reque
 	return s.ledger.Do(ctx, journal, c)
 }
 
-// Release gives a hold's tickets back. The receipt's data is the hold; one that
-// had ended stays as it was. Errors: ErrHoldNotFound and those of ledger.Do.
-func (s *Store) Release(ctx context.Context, principal, key string, id uuid.UUID) (ledger.Receipt, error) {
+// Release gives a hold's tickets back, with ifMatch only if it still has that
+// version. The receipt's data is the hold; one that had ended stays as it was.
+// Errors: ErrHoldNotFound, buckets.ErrVersionConflict, and those of ledger.Do.
+func (s *Store) Release(ctx context.Context, principal, key string, id uuid.UUID, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	journal, err := s.journalOf(ctx, id)
 	if err != nil {
 		return ledger.Receipt{}, err
 	}
-	c, err := ledger.NewCommand(journal, principal, key, KindReleased, id, &release{id})
+	parameters := struct {
+		HoldID  uuid.UUID
+		IfMatch *ledger.Seq
+	}{id, ifMatch}
+	c, err := ledger.NewCommand(journal, principal, key, KindReleased, parameters, &release{id, ifMatch})
 	if err != nil {
 		return ledger.Receipt{}, err
 	}

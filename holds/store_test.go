@@ -240,7 +240,7 @@ func TestEverythingThatEndsAHoldAtOnce(t *testing.T) {
 			_, err := b.Sweep(ctx)
 			return err
 		}
-		r, err := b.Release(ctx, "tester", fmt.Sprint("release", i), ids[i/2])
+		r, err := b.Release(ctx, "tester", fmt.Sprint("release", i), ids[i/2], nil)
 		if err != nil {
 			return err
 		}
@@ -287,7 +287,7 @@ func TestADueHoldReadsAsExpiredBeforeItIsWritten(t *testing.T) {
 		if _, err := b.Get(ctx, id); !errors.Is(err, holds.ErrHoldNotFound) {
 			t.Errorf("hold %s: %v", id, err)
 		}
-		if _, err := b.Release(ctx, "tester", id.String(), id); !errors.Is(err, holds.ErrHoldNotFound) {
+		if _, err := b.Release(ctx, "tester", id.String(), id, nil); !errors.Is(err, holds.ErrHoldNotFound) {
 			t.Errorf("release of %s: %v", id, err)
 		}
 	}

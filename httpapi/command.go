@@ -12,17 +12,6 @@ func (c *call) command(dst any) (key string, err error) {
 	return key, c.body(dst)
 }
 
-// bareCommand is command for one without a body.
-func (c *call) bareCommand() (key string, err error) {
-	if key, err = c.key(); err != nil {
-		return "", err
-	}
-	if err := c.unconditional(); err != nil {
-		return "", err
-	}
-	return key, c.noBody()
-}
-
 // maybeDry reads whether the call is a dry run, and else its key. A dry run is
 // remembered under no key.
 func (c *call) maybeDry() (dryRun bool, key string, err error) {

@@ -27,9 +27,6 @@ func (a *api) listEvents(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	for i := range events {
-		events[i].Version = latest(&events[i])
-	}
 	return listed(page, events, func(e buckets.EventView) string { return e.Event })
 }
 
@@ -38,18 +35,7 @@ func (a *api) getEvent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	event.Version = latest(&event)
 	return c.foundVersion(event.Version, event)
-}
-
-// latest is the version of the event and its tiers together, which is what
-// callers see under one tag.
-func latest(e *buckets.EventView) ledger.Seq {
-	version := e.Version
-	for _, t := range e.Tiers {
-		version = max(version, t.Version)
-	}
-	return version
 }
 
 func (a *api) getAvailability(ctx context.Context, c *call) (answer, error) {

@@ -50,15 +50,22 @@ func (a *api) getHold(ctx context.Context, c *call) (answer, error) {
 // releaseHold answers with the hold's own version: a hold that had ended keeps
 // it, and the receipt is of no entry.
 func (a *api) releaseHold(ctx context.Context, c *call) (answer, error) {
-	key, err := c.bareCommand()
+	key, err := c.key()
 	if err != nil {
+		return answer{}, err
+	}
+	version, err := c.ifMatch()
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.noBody(); err != nil {
 		return answer{}, err
 	}
 	id, err := c.holdID()
 	if err != nil {
 		return answer{}, err
 	}
-	receipt, err := a.Holds.Release(ctx, c.caller.principal, key, id)
+	receipt, err := a.Holds.Release(ctx, c.caller.principal, key, id, version)
 	if err != nil {
 		return answer{}, err
 	}

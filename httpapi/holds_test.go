@@ -228,7 +228,8 @@ func TestReleaseHold(t *testing.T) {
 	path := "/v1/holds/" + h.text("hold_id") + "/release"
 	w.do("POST", path, "").refused(400, "idempotency_key_required")
 	w.post(path, "r", `{"reason":"x"}`).refused(400, "invalid_request").has("field", "reason")
-	w.post(path, "r", ``, "If-Match", `"2"`).refused(400, "invalid_request").has("field", "If-Match")
+	w.post(path, "r", ``, "If-Match", `"1"`).refused(412, "version_conflict").has("version", 2)
+	w.post(path, "r", ``, "If-Match", `2`).refused(400, "invalid_request").has("field", "If-Match")
 
 	first := w.post(path, "r1", ``).is(200).has("status", "released", "version", 3)
 	again := w.post(path, "r1", ``).is(200)

@@ -163,9 +163,6 @@ func (a *api) getTrialBalance(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if balance.Totals == nil {
-		balance.Totals = []ledger.TrialTotals{} // an empty journal has no totals, but a list of them
-	}
 	return c.foundVersion(balance.Seq, balance)
 }
 

@@ -176,6 +176,7 @@ func (r *Reader) TrialBalance(ctx context.Context, journal JournalID, at Point) 
 
 // total adds up the lines by unit, in the order in which units appear.
 func (t *TrialBalance) total() {
+	t.Totals = []TrialTotals{}
 	at := make(map[Unit]int)
 	for _, l := range t.Accounts {
 		i, ok := at[l.Unit]

@@ -47,7 +47,7 @@ func books(t *testing.T, format string) string {
 		must(stores.Holds.Place(ctx, "t", customer, "gig", holds.Request{Customer: customer, Items: []holds.Line{
 			{Tier: "ga", Quantity: ledger.Amount(i + 1)}, {Tier: "Row-1.b", Quantity: 1}}}))
 	}
-	must(stores.Holds.Release(ctx, "t", "release", ledger.NewID(1, "t", "ann")))
+	must(stores.Holds.Release(ctx, "t", "release", ledger.NewID(1, "t", "ann"), nil))
 	for i, unit := range []ledger.Unit{"JPY", "USD", "KWD", "USD.AUTH"} {
 		legs := []ledger.Leg{{Account: "bank:b", Unit: unit, Amount: 12345}, {Account: "equity", Unit: unit, Amount: -12345}}
 		if unit == "USD.AUTH" {

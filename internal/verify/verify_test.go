@@ -38,7 +38,7 @@ func sell(t *testing.T, db *pgtest.DB) {
 		must(err)
 		ids = append(ids, ledger.NewID(1, "t", c))
 	}
-	_, err = stores.Holds.Release(ctx, "t", "release", ids[1])
+	_, err = stores.Holds.Release(ctx, "t", "release", ids[1], nil)
 	must(err)
 	exec(t, db, `UPDATE holds SET expires_at = created_at + interval '1 microsecond' WHERE customer = 'cid'`)
 	_, err = stores.Holds.Sweep(ctx)
