@@ -38,10 +38,52 @@ WHERE $1::bigint IS NULL OR t.journal_id = $1
 GROUP BY t.journal_id, t.tier, t.price_version, e.journal_id
 HAVING max(p.price_version) IS DISTINCT FROM t.price_version OR e.journal_id IS NULL`},
 
-	{Name: "events_listed", Says: "every event is in the directory under its name and journal", SQL: `
-SELECT format('journal %s event %s: directory has journal %s', e.journal_id, e.event, d.event_journal_id)
-FROM events e
-LEFT JOIN event_journals d ON d.journal_id = 0 AND d.event = e.event
-WHERE d.event_journal_id IS DISTINCT FROM e.journal_id
-  AND ($1::bigint IS NULL OR e.journal_id = $1)`},
+	{Name: "events_listed", Says: "the directory has every event and journal, and what the system journal created", SQL: `
+SELECT format('journal %s: directory has event %L, system entry created %L, journal records %L', journal_id,
+              d.event, c.event, e.event)
+FROM (SELECT journal_id
+      FROM journals
+      WHERE journal_id <> 0 AND ($1::bigint IS NULL OR journal_id = $1)) j
+FULL JOIN (SELECT journal_id, event
+           FROM events
+           WHERE $1::bigint IS NULL OR journal_id = $1) e USING (journal_id)
+FULL JOIN (SELECT event_journal_id AS journal_id, event
+           FROM event_journals
+           WHERE $1::bigint IS NULL OR event_journal_id = $1) d USING (journal_id)
+FULL JOIN (SELECT seq AS journal_id, data ->> 'event' AS event
+           FROM entries
+           WHERE journal_id = 0 AND kind = 'event.created' AND ($1::bigint IS NULL OR seq = $1)) c USING (journal_id)
+WHERE d.event IS NULL
+   OR d.event IS DISTINCT FROM c.event
+   OR d.event <> e.event -- no row: it was created and isn't open yet`},
+
+	{Name: "events_recorded", Says: "every event is what the entry that opened it records", SQL: `
+SELECT format('journal %s event %s: differs from entry %s', e.journal_id, e.event, e.version)
+FROM (SELECT * FROM events WHERE $1::bigint IS NULL OR journal_id = $1) e
+LEFT JOIN entries n ON n.journal_id = e.journal_id AND n.seq = e.version AND n.kind = 'event.opened'
+LEFT JOIN LATERAL json_to_record(n.data) AS r (event text, name text, currency text, hold_seconds integer,
+              grace_seconds integer, limit_per_customer bigint, sale_opens_at timestamptz, sale_closes_at timestamptz,
+              organiser text, late_payment_policy text, created_at timestamptz)
+       ON true
+WHERE (e.event, e.name, e.currency, e.hold_seconds, e.grace_seconds, e.limit_per_customer, e.sale_opens_at,
+       e.sale_closes_at, e.organiser, e.late_payment_policy, e.created_at) IS DISTINCT FROM
+      (r.event, r.name, r.currency, r.hold_seconds, r.grace_seconds, r.limit_per_customer, r.sale_opens_at,
+       r.sale_closes_at, r.organiser, r.late_payment_policy, r.created_at)`},
+
+	{Name: "tiers_recorded", Says: "every tier and its price in force are what the entry at the tier's version records", SQL: `
+SELECT format('journal %s tier %s: differs from entry %s', t.journal_id, t.tier, t.version)
+FROM (SELECT * FROM tiers WHERE $1::bigint IS NULL OR journal_id = $1) t
+LEFT JOIN prices p ON p.journal_id = t.journal_id AND p.tier = t.tier AND p.price_version = t.price_version
+LEFT JOIN (SELECT e.journal_id, e.seq, r.*
+           FROM entries e
+           CROSS JOIN LATERAL json_to_recordset(CASE e.kind WHEN 'event.opened' THEN e.data -> 'tiers'
+                                                            ELSE json_build_array(e.data) END)
+                AS r (tier text, name text, limit_per_customer bigint, price_version bigint, price json, fee json,
+                      tax_rate numeric)
+           WHERE e.kind IN ('event.opened', 'tier.added', 'tier.changed')
+             AND ($1::bigint IS NULL OR e.journal_id = $1)) r
+       ON r.journal_id = t.journal_id AND r.seq = t.version AND r.tier = t.tier
+WHERE (t.name, t.limit_per_customer, t.price_version, p.amount, p.fee, p.tax_rate) IS DISTINCT FROM
+      (r.name, r.limit_per_customer, r.price_version, (r.price ->> 'amount')::bigint, (r.fee ->> 'amount')::bigint,
+       r.tax_rate)`},
 }

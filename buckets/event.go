@@ -136,6 +136,11 @@ func (s *Spec) normalize() error {
 	if err := checkInstant("sale_closes_at", s.SaleClosesAt); err != nil {
 		return err
 	}
+	for _, i := range []*Instant{s.SaleOpensAt, s.SaleClosesAt} {
+		if i != nil {
+			i.Time = i.Truncate(time.Microsecond) // what the store can keep
+		}
+	}
 	if _, ok := s.Currency.Exponent(); !ok {
 		return fault.BadField("currency", "%q isn't an ISO 4217 currency code", s.Currency)
 	}

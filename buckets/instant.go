@@ -13,7 +13,8 @@ import (
 // perhaps the zone's name after it in brackets (RFC 9557), as in
 // 2027-03-28T03:30:00+02:00[Europe/Berlin]. An offset that the zone doesn't have
 // at that time is refused (RFC 9557, section 3.4), so that a clock change can't
-// move an opening by an hour unseen. It's kept in UTC, to the microsecond.
+// move an opening by an hour unseen. It's kept in UTC, to the microsecond, in the
+// years 1 to 9999, which every other notation of a time has too.
 type Instant struct {
 	time.Time
 	err error // told when the field is checked, which knows its name
@@ -47,7 +48,11 @@ func parseInstant(s string) (time.Time, error) {
 			return time.Time{}, fmt.Errorf("%s isn't %s's offset at that time", t.Format("-07:00"), zone)
 		}
 	}
-	return t.UTC().Truncate(time.Microsecond), nil
+	t = t.UTC().Truncate(time.Microsecond)
+	if t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}, fmt.Errorf("%q isn't in the years 1 to 9999 of UTC", s)
+	}
+	return t, nil
 }
 
 // utc gives the time, nil for none.

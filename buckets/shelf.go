@@ -88,7 +88,7 @@ func (s *Shelf) readNames(q *ledger.Reads) {
 }
 
 // Due is empty: nothing here happens by time alone.
-func (s *Shelf) Due(time.Time) []ledger.Command { return nil }
+func (s *Shelf) Due(time.Time) ([]ledger.Command, bool) { return nil, false }
 
 // Accounts is empty: the commands name theirs.
 func (s *Shelf) Accounts(time.Time) []string { return nil }

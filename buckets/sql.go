@@ -1,6 +1,8 @@
 package buckets
 
 import (
+	"time"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/shopspring/decimal"
 )
@@ -89,6 +91,11 @@ func scanEvent(rows pgx.Rows) (*Event, error) {
 	e := &Event{}
 	err := rows.Scan(&e.Event, &e.Name, &e.Currency, &e.HoldSeconds, &e.GraceSeconds, &e.LimitPerCustomer,
 		&e.SaleOpensAt, &e.SaleClosesAt, &e.Organiser, &e.LatePaymentPolicy, &e.CreatedAt, &e.Version)
+	for _, at := range []*time.Time{e.SaleOpensAt, e.SaleClosesAt, &e.CreatedAt} {
+		if at != nil {
+			*at = at.UTC()
+		}
+	}
 	return e, err
 }
 

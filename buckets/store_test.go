@@ -2,10 +2,12 @@ package buckets_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
@@ -88,6 +90,32 @@ func TestAnEventHalfCreatedIsFinished(t *testing.T) {
 				t.Errorf("%+v %v", a, err)
 			}
 		})
+	}
+}
+
+// pgx gives times in the machine's zone; ours are in UTC on every machine.
+func TestAnEventsTimesAreInUTC(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	ctx := context.Background()
+	spec := gig("gig")
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	spec.SaleOpensAt, spec.SaleClosesAt = &buckets.Instant{Time: at}, &buckets.Instant{Time: at.Add(time.Hour)}
+	created, err := s.Create(ctx, "p", "k", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Get(ctx, "gig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []*time.Time{e.SaleOpensAt, e.SaleClosesAt, &e.CreatedAt} {
+		if at.Location() != time.UTC {
+			t.Errorf("%v is in the zone %v", at, at.Location())
+		}
+	}
+	if read, err := json.Marshal(e); err != nil || string(read) != string(created.Data) {
+		t.Errorf("created %s\nread %s %v", created.Data, read, err)
 	}
 }
 

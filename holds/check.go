@@ -26,6 +26,27 @@ FULL JOIN (SELECT journal_id, id, seq, at
        ON e.journal_id = h.journal_id AND e.id = h.hold_id
 WHERE h.hold_id IS NULL OR e.id IS NULL OR h.created_at <> e.at`},
 
+	{Name: "holds_recorded", Says: "every hold is what the entry at its version records", SQL: `
+SELECT format('journal %s hold %s: differs from entry %s', h.journal_id, h.hold_id, h.version)
+FROM (SELECT * FROM holds WHERE $1::bigint IS NULL OR journal_id = $1) h
+LEFT JOIN (SELECT journal_id, seq, data
+           FROM entries
+           WHERE kind IN ('hold.placed', 'hold.released', 'hold.expired')
+             AND ($1::bigint IS NULL OR journal_id = $1)) e
+       ON e.journal_id = h.journal_id AND e.seq = h.version
+LEFT JOIN LATERAL json_to_record(e.data) AS r (hold_id uuid, customer text, status text, expires_at timestamptz,
+                                               items json, total json)
+       ON true
+WHERE (h.hold_id, h.customer, h.status, h.expires_at, h.items::text, h.total) IS DISTINCT FROM
+      (r.hold_id, r.customer, r.status, r.expires_at, r.items::text, (r.total ->> 'amount')::bigint)`},
+
+	{Name: "tickets_sold", Says: "nothing is sold: this version has no orders", SQL: `
+SELECT format('journal %s account %s %s: has %s', journal_id, code, unit, balance)
+FROM accounts
+WHERE code LIKE 'sold:%'
+  AND balance <> 0
+  AND ($1::bigint IS NULL OR journal_id = $1)`},
+
 	{Name: "holds_ended_once", Says: "a hold that ended has one entry that ended it, an open one has none", SQL: `
 SELECT format('journal %s hold %s: is %s at version %s, ended by %s entries, the last is %s %s', h.journal_id, h.hold_id,
               h.status, h.version, count(e.seq), max(e.seq), max(e.kind))

@@ -30,7 +30,7 @@ type journal struct {
 
 func openJournal(t testing.TB, spec buckets.Spec) *journal {
 	t.Helper()
-	j := &journal{shelf: NewShelf().(*shelf), ids: map[string]uuid.UUID{}, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
+	j := &journal{shelf: Shelves()().(*shelf), ids: map[string]uuid.UUID{}, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
 	j.Memory = ledger.NewMemory(testJournal, buckets.NewShelf(), j.shelf)
 	c, err := buckets.OpenCommand(testJournal, spec)
 	if err != nil {

@@ -9,5 +9,6 @@ var Statements = map[string]string{
 	"sqlHold":            sqlHold,
 	"sqlAllHolds":        sqlAllHolds,
 	"sqlHoldsOfCustomer": sqlHoldsOfCustomer,
+	"sqlOpenHolds":       sqlOpenHolds,
 	"sqlFirstDue":        sqlFirstDue,
 }

@@ -2,6 +2,7 @@ package holds
 
 import (
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,10 +26,30 @@ type shelf struct {
 	named   [][16]byte
 	placed  []*Hold
 	changed []*Hold
+
+	journal ledger.JournalID
+	locked  bool
+	marks   *marks
 }
 
-// NewShelf makes an empty shelf.
-func NewShelf() ledger.Shelf { return &shelf{holds: make(map[uuid.UUID]*Hold)} }
+// Shelves makes the shelves of a process's batches.
+func Shelves() func() ledger.Shelf {
+	m := &marks{}
+	return func() ledger.Shelf { return &shelf{holds: make(map[uuid.UUID]*Hold), marks: m} }
+}
+
+// marks remembers for each journal a time before which no open hold runs out. It
+// only says where the search in the index begins: behind the entries of holds that
+// have ended, which stay there while anybody's snapshot may need them. A mark stays
+// true, as every new hold runs out after the time of its batch.
+type marks struct{ byJournal sync.Map } // ledger.JournalID -> time.Time
+
+func (m *marks) of(j ledger.JournalID) time.Time {
+	if at, ok := m.byJournal.Load(j); ok {
+		return at.(time.Time)
+	}
+	return time.Unix(0, 0)
+}
 
 func shelfOf(s *ledger.State) *shelf { return ledger.ShelfOf[*shelf](s) }
 
@@ -37,6 +58,7 @@ func (s *shelf) Read(q *ledger.Reads) {
 	if q.Journal == ledger.System {
 		return
 	}
+	s.journal, s.locked = q.Journal, q.Locked
 	q.Queue(func(rows pgx.Rows) error {
 		h, err := scanHold(rows)
 		if err == nil {
@@ -44,7 +66,7 @@ func (s *shelf) Read(q *ledger.Reads) {
 			s.holds[h.ID] = h
 		}
 		return err
-	}, sqlAhead, maxDue, maxNext)
+	}, sqlAhead, maxDue, maxNext, s.marks.of(q.Journal))
 	for _, c := range q.Commands {
 		if r, ok := c.Body.(*release); ok {
 			s.named = append(s.named, r.holdID)
@@ -63,14 +85,25 @@ func (s *shelf) Read(q *ledger.Reads) {
 }
 
 // Due gives an expiry for every hold that has run out.
-func (s *shelf) Due(now time.Time) []ledger.Command {
-	var due []ledger.Command
+func (s *shelf) Due(now time.Time) (due []ledger.Command, more bool) {
 	for _, h := range s.ahead {
 		if h.Due(now) {
 			due = append(due, expiry(h))
 		}
 	}
-	return due
+	if s.locked {
+		s.mark(now)
+	}
+	return due, len(due) >= maxDue
+}
+
+// mark remembers that no open hold runs out before the first that was read. Under
+// the lock that is all there are; those to come run out after now.
+func (s *shelf) mark(now time.Time) {
+	if len(s.ahead) > 0 && s.ahead[0].ExpiresAt.Before(now) {
+		now = s.ahead[0].ExpiresAt
+	}
+	s.marks.byJournal.Store(s.journal, now)
 }
 
 // expiry is the one command that can expire a hold by time.

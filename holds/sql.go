@@ -4,12 +4,14 @@ package holds
 const (
 	holdColumns = `hold_id, customer, status, created_at, expires_at, items, total, version`
 
-	// The clock is read once per arm, in a subquery, so that the index serves it.
+	// The clock is read once per arm, in a subquery, so that the index serves it. No
+	// open hold runs out before $4; see marks.
 	sqlAhead = `
 (SELECT ` + holdColumns + `
  FROM holds
  WHERE journal_id = $1
    AND status = 'held'
+   AND expires_at >= $4
    AND expires_at <= (SELECT clock_timestamp())
  ORDER BY expires_at
  LIMIT $2)
@@ -64,6 +66,23 @@ LIMIT $4`
 	sqlAllHolds        = listHolds + listHoldsEnd
 	sqlHoldsOfCustomer = listHolds + `
   AND customer = $5` + listHoldsEnd
+
+	// All that are open are few beside those that have ended: they're taken through
+	// their own index and then sorted. Materialized, or else the order would make
+	// the planner walk over every hold of the journal.
+	sqlOpenHolds = `
+WITH open AS MATERIALIZED (
+    SELECT ` + holdColumns + `, c.now
+    FROM holds, (SELECT clock_timestamp() AS now) c
+    WHERE journal_id = $1
+      AND status = 'held'
+      AND expires_at > c.now
+)
+SELECT ` + holdColumns + `, now
+FROM open
+WHERE hold_id > $2
+ORDER BY hold_id
+LIMIT $3`
 
 	// For every journal that has open holds, the deadline of its first: a walk
 	// over the index from journal to journal, not over the holds.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -120,8 +122,11 @@ func (s *Store) List(ctx context.Context, event string, f Filter) ([]Hold, error
 		return nil, err
 	}
 	sql, args := sqlAllHolds, []any{int64(journal), f.After, f.Status, f.Limit}
-	if f.Customer != "" {
+	switch {
+	case f.Customer != "":
 		sql, args = sqlHoldsOfCustomer, append(args, f.Customer)
+	case f.Status == Held:
+		sql, args = sqlOpenHolds, []any{int64(journal), f.After, f.Limit}
 	}
 	rows, err := s.reads.Query(ctx, sql, args...)
 	if err != nil {
@@ -171,23 +176,43 @@ func (s *Store) Overdue(ctx context.Context) ([]Overdue, error) {
 	return list, pg.Fault(err)
 }
 
-// maxRounds bounds a sweep, at maxDue expiries a journal and round; the next
-// sweep goes on.
-const maxRounds = 64
+// Limits of a sweep.
+const (
+	maxSweeps   = 64              // rounds, each with some thousand expiries a journal; the next sweep goes on
+	wakeTimeout = 2 * time.Second // a journal that doesn't answer keeps no other waiting for longer
+)
 
 // Sweep expires what is due in journals that nobody asks anything of, and tells
 // how old the oldest overdue hold was. It's idempotent; any number may run at
-// once, and none need to for holds to expire on time for the next buyer.
+// once, and none need to for holds to expire on time for the next buyer. A journal
+// that fails doesn't stop the others; the error joins theirs.
 func (s *Store) Sweep(ctx context.Context) (oldest time.Duration, err error) {
-	overdue, err := s.Overdue(ctx)
-	for round := 0; round < maxRounds && len(overdue) > 0 && err == nil; round++ {
+	failed := make(map[ledger.JournalID]error)
+	for range maxSweeps {
+		overdue, err := s.Overdue(ctx)
+		if err != nil {
+			return oldest, errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
+		}
+		worked := false
 		for _, o := range overdue {
 			oldest = max(oldest, o.Since)
-			if err := s.ledger.Wake(ctx, o.Journal); err != nil {
-				return oldest, fmt.Errorf("sweep journal %d: %w", o.Journal, err)
+			if failed[o.Journal] != nil {
+				continue
+			}
+			worked = true
+			if err := s.wake(ctx, o.Journal); err != nil {
+				failed[o.Journal] = fmt.Errorf("sweep journal %d: %w", o.Journal, err)
 			}
 		}
-		overdue, err = s.Overdue(ctx)
+		if !worked {
+			break
+		}
 	}
-	return oldest, err
+	return oldest, errors.Join(slices.Collect(maps.Values(failed))...)
+}
+
+func (s *Store) wake(ctx context.Context, journal ledger.JournalID) error {
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	return s.ledger.Wake(ctx, journal)
 }

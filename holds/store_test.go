@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // box is an event on sale, on a database of its own. No sweeper runs.
 type box struct {
 	*holds.Store
+	db     *pgtest.DB
 	events *buckets.Store
 	owner  *pgx.Conn
 	keys   atomic.Int64
@@ -42,7 +43,7 @@ func openOn(t testing.TB, db *pgtest.DB, spec buckets.Spec) *box {
 	t.Helper()
 	ctx := context.Background()
 	stores := pgtest.Stores(t, db, nil)
-	b := &box{Store: stores.Holds, events: stores.Events}
+	b := &box{Store: stores.Holds, db: db, events: stores.Events}
 	var err error
 	if b.owner, err = pgx.Connect(ctx, db.URL()); err != nil {
 		t.Fatal(err)
@@ -74,8 +75,9 @@ func (b *box) take(customer string, lines ...holds.Line) (uuid.UUID, error) {
 // runOut makes every open hold due now, as time would.
 func (b *box) runOut(t testing.TB) {
 	t.Helper()
+	b.db.Except("holds_recorded") // their entries have the deadlines that they were given
 	_, err := b.owner.Exec(context.Background(),
-		`UPDATE holds SET expires_at = created_at + interval '1 microsecond' WHERE status = 'held'`)
+		`UPDATE holds SET expires_at = clock_timestamp() WHERE status = 'held'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +232,7 @@ func TestEverythingThatEndsAHoldAtOnce(t *testing.T) {
 	}); granted != n {
 		t.Fatal(refused)
 	}
-	if _, err := b.owner.Exec(ctx, `UPDATE holds SET expires_at = created_at + interval '1 microsecond'
+	if _, err := b.owner.Exec(ctx, `UPDATE holds SET expires_at = clock_timestamp()
 		WHERE customer <> 'c0'`); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +299,9 @@ func TestADueHoldReadsAsExpiredBeforeItIsWritten(t *testing.T) {
 // window and the deadline are hours away in the one, long past in the other.
 func TestSaleWindowsByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
-	at := func(d time.Duration) *buckets.Instant { return &buckets.Instant{Time: time.Now().Add(d).UTC()} }
+	at := func(d time.Duration) *buckets.Instant {
+		return &buckets.Instant{Time: time.Now().Add(d).UTC().Truncate(time.Microsecond)}
+	}
 	for name, c := range map[string]struct {
 		opens, closes *buckets.Instant
 		open          bool
@@ -409,6 +413,121 @@ func TestTheProcessClockDecidesNothing(t *testing.T) {
 			t.Errorf("everything is: %v", err)
 		}
 	})
+}
+
+// More holds have run out than one batch expires: the buyer who comes next is judged
+// when all of them have, also one whose own hold was the last of them.
+func TestMoreIsDueThanABatchTakes(t *testing.T) {
+	t.Parallel()
+	const n = 700
+	for name, ask := range map[string]func(*box) error{
+		"every ticket": func(b *box) error {
+			_, err := b.take("buyer", holds.Line{Tier: "ga", Quantity: n})
+			return err
+		},
+		"a customer's limit": func(b *box) error {
+			_, err := b.take("last", holds.Line{Tier: "vip", Quantity: 1})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vip := tier("vip", n)
+			vip.LimitPerCustomer = new(int64(1))
+			b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", n), vip}})
+			both := []holds.Line{{Tier: "ga", Quantity: 1}, {Tier: "vip", Quantity: 1}}
+			if granted, refused := rush(n-1, func(i int) error {
+				_, err := b.take(fmt.Sprint("c", i), both...)
+				return err
+			}); granted != n-1 {
+				t.Fatal(refused)
+			}
+			if _, err := b.take("last", both...); err != nil {
+				t.Fatal(err)
+			}
+			b.runOut(t)
+			if err := ask(b); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A journal whose lock hangs keeps no other from being swept, and the alarm sees it.
+func TestAHungJournalStopsNoOther(t *testing.T) {
+	t.Parallel()
+	b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 10)}})
+	ctx := context.Background()
+	second := buckets.Spec{Event: "second", Name: "Gig", Currency: "USD", HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 10)}}
+	if _, err := b.events.Create(ctx, "tester", "second", second); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []string{"gig", "second"} {
+		request := holds.Request{Customer: "c", Items: []holds.Line{{Tier: "ga", Quantity: 1}}}
+		if _, err := b.Place(ctx, "tester", "k", event, request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.runOut(t)
+	tx, err := b.owner.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, `SELECT FROM journals WHERE journal_id = 1 FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	if oldest, err := b.Sweep(ctx); err == nil || oldest <= 0 {
+		t.Errorf("the sweep says %v, %v", oldest, err)
+	}
+	if a, err := b.events.Availability(ctx, "second"); err != nil || a.Tiers[0].Held != 0 {
+		t.Errorf("the other event still has %+v: %v", a.Tiers, err)
+	}
+	if err := tx.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// While another process is in the middle of a batch, a storm's snapshot isn't enough
+// to refuse by: that batch may be about the same command.
+func TestARefusalWaitsForTheBatchUnderWay(t *testing.T) {
+	t.Parallel()
+	b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 1)}})
+	ctx := context.Background()
+	for range 2 { // the second refusal is judged on a snapshot
+		if _, err := b.take("ann", holds.Line{Tier: "ga", Quantity: 2}); !errors.Is(err, holds.ErrSoldOut) {
+			t.Fatal(err)
+		}
+	}
+	tx, err := b.owner.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, `SELECT FROM journals WHERE journal_id = 1 FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan error, 1)
+	go func() {
+		_, err := b.take("ann", holds.Line{Tier: "ga", Quantity: 2})
+		refused <- err
+	}()
+	for waits := false; !waits; { // pg_stat_activity can't be waited on
+		select {
+		case err := <-refused:
+			t.Fatalf("it was answered beside the batch: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) a
+			WHERE a.datid = (SELECT oid FROM pg_database WHERE datname = current_database())
+			  AND a.wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-refused; !errors.Is(err, holds.ErrSoldOut) {
+		t.Error(err)
+	}
 }
 
 func TestStatementsFitTheSchema(t *testing.T) {

@@ -110,8 +110,12 @@ func (a *api) answer(ctx context.Context, c *call) (ans answer, err error) {
 	return c.route.handle(ctx, c)
 }
 
-// match finds the route and the variables of its path.
+// match finds the route and the variables of its path. An escaped slash is none
+// that separates, and no name has one.
 func (a *api) match(c *call) error {
+	if strings.Contains(strings.ToUpper(c.request.URL.RawPath), "%2F") {
+		return ErrNotFound.Because("no path has an escaped slash")
+	}
 	var found mux.RouteMatch
 	if a.router.Match(c.request, &found) {
 		c.route, c.vars = a.routes[found.Route], found.Vars

@@ -60,6 +60,19 @@ func TestCreateEventNamesTheField(t *testing.T) {
 	w.get("/v1/events").is(200).has("data", "[]")
 }
 
+func TestTimesAtTheEdge(t *testing.T) {
+	w := serve(t, nil)
+	for i, at := range []string{"0000-12-31T23:59:59Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"} {
+		for _, field := range []string{"sale_opens_at", "sale_closes_at"} {
+			w.post("/v1/events", fmt.Sprint(field, i), spec("e", fmt.Sprintf(`%q:%q`, field, at))).
+				refused(400, "invalid_request").has("field", field)
+		}
+	}
+	first, last := "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"
+	w.post("/v1/events", "k", spec("e", fmt.Sprintf(`"sale_opens_at":%q,"sale_closes_at":%q`, first, last))).is(201)
+	w.get("/v1/events/e").is(200).has("sale_opens_at", first, "sale_closes_at", last)
+}
+
 func TestChangeTier(t *testing.T) {
 	w := serve(t, nil)
 	w.event("e", 10)

@@ -180,5 +180,8 @@ func (c *call) at() (ledger.Point, error) {
 	if err != nil {
 		return ledger.Point{}, fault.BadField("at", "must be the number of an entry or an RFC 3339 time")
 	}
+	if at.IsZero() {
+		at = at.Add(time.Microsecond) // the zero time says now; no entry is older than either
+	}
 	return ledger.Point{At: at}, nil
 }

@@ -146,3 +146,23 @@ func TestReadLedger(t *testing.T) {
 	w.get(base + "/trial-balance?at=2000-01-01T00:00:00Z").is(200)
 	w.get("/v1/events/none/trial-balance").refused(404, "event_not_found")
 }
+
+// A point before the journal has nothing, one that's still to come is now.
+func TestPointsOutsideTheJournal(t *testing.T) {
+	w := serve(t, nil)
+	w.event("e", 10)
+	const trial = "/v1/events/e/trial-balance?at="
+	for _, at := range []string{"0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "0001-01-01T01:00:00+01:00"} {
+		w.get(trial+escape(at)).is(200).has("seq", 0, "accounts", "[]")
+		w.get("/v1/events/e/accounts/available?at="+escape(at)).is(200).has("data.0.balance", 0)
+	}
+	var before reply
+	for _, at := range []string{"100", "9223372036854775807", "9999-12-31T23:59:59-23:59"} {
+		before = w.get(trial+escape(at)).is(200).has("seq", 1, "accounts.0.debit", 10)
+		if tag := before.header.Get("ETag"); tag != `"1"` {
+			t.Errorf("at %s the tag is %s", at, tag)
+		}
+	}
+	w.hold("e", "k", "alice", 1).is(201)
+	w.get(trial+"100", "If-None-Match", before.header.Get("ETag")).is(200).has("seq", 2, "accounts.0.debit", 9)
+}

@@ -48,7 +48,8 @@ func TestReadiness(t *testing.T) {
 
 func TestUnknownPathsAndMethods(t *testing.T) {
 	w := serve(t, nil)
-	for _, path := range []string{"/", "/v1", "/v2/events", "/v1/events/", "/v1/events/e/", "/v1//events", "/v1/events/a%2Fb/x", "/v1/holds", "/v1/events/../events"} {
+	for _, path := range []string{"/", "/v1", "/v2/events", "/v1/events/", "/v1/events/e/", "/v1//events", "/v1/events/a%2Fb/x", "/v1/holds", "/v1/events/../events",
+		"/v1%2Fevents", "/v1%2fevents", "/v1/events%2Fe%2Favailability", "/healthz%2F"} {
 		w.get(path).refused(404, "not_found").isProblem()
 	}
 	for call, allow := range map[string]string{

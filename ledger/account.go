@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"strings"
-
-	"golang.org/x/text/currency"
-)
+import "strings"
 
 // Amount counts a unit: tickets of a tier, or minor units of a currency.
 // Debit is positive, credit negative.
@@ -16,20 +12,6 @@ type Unit string
 
 // memoSuffix marks units that aren't money yet, such as authorizations.
 const memoSuffix = ".AUTH"
-
-// Exponent gives the number of decimals of a currency's minor unit (ISO 4217);
-// false when u isn't a currency.
-func (u Unit) Exponent() (int, bool) {
-	if len(u) != 3 || strings.ToUpper(string(u)) != string(u) {
-		return 0, false
-	}
-	unit, err := currency.ParseISO(string(u))
-	if err != nil {
-		return 0, false
-	}
-	scale, _ := currency.Standard.Rounding(unit)
-	return scale, true
-}
 
 // Currency gives the currency that u counts, as money or as a memo of money;
 // false for a tier.

@@ -16,7 +16,7 @@ import (
 // Batch tells an observer how a batch went.
 type Batch struct {
 	Journal  JournalID
-	Commands int
+	Commands int  // answered
 	Entries  int  // written, expiries included
 	Snapshot bool // judged without the lock
 	LockWait time.Duration
@@ -33,6 +33,10 @@ type batch struct {
 	state    *State
 	observe  func(Batch)
 	stats    Batch
+
+	contended bool // another batch had the lock when the snapshot was taken
+	standby   bool // commits wait for a synchronous standby
+	replays   int  // requests that were answered from entries of earlier batches
 }
 
 // outcome is what a caller gets.
@@ -53,7 +57,7 @@ func (c *committer) newBatch(requests []*request) *batch {
 			shelves:  c.shelves(),
 		},
 		observe: c.observe,
-		stats:   Batch{Journal: c.journal, Commands: len(requests)},
+		stats:   Batch{Journal: c.journal},
 	}
 }
 
@@ -61,7 +65,10 @@ func (c *committer) newBatch(requests []*request) *batch {
 type Reads struct {
 	Journal  JournalID
 	Commands []Command
-	batch    *pgx.Batch
+	// Locked says that the journal is locked: no other batch is under way, and what
+	// is read is all there is.
+	Locked bool
+	batch  *pgx.Batch
 }
 
 // Queue adds a query; each is called for every row. The first argument of the
@@ -82,7 +89,7 @@ func (b *batch) read(ctx context.Context, conn *pgx.Conn) error {
 	started := time.Now()
 	q := &pgx.Batch{}
 	q.Queue(sqlBegin)
-	b.queueReads(q, sqlLockJournal)
+	b.queueReads(q, sqlLockJournal, true)
 	if err := pg.Exchange(ctx, conn, q); err != nil {
 		return err
 	}
@@ -98,25 +105,26 @@ func (b *batch) read(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // readSnapshot loads the same from a snapshot, in a transaction that is over when
-// it returns. It's not complete when rows lead to accounts that weren't read.
+// it returns. It's not complete when rows lead to accounts that weren't read, nor
+// when another batch was under way, which may be about the same commands.
 func (b *batch) readSnapshot(ctx context.Context, conn *pgx.Conn) (complete bool, err error) {
 	started := time.Now()
 	b.stats.Snapshot = true
 	q := &pgx.Batch{}
 	q.Queue(sqlBeginSnapshot)
-	b.queueReads(q, sqlReadJournal)
+	b.queueReads(q, sqlReadJournal, false)
 	q.Queue(sqlCommit)
 	if err := pg.Exchange(ctx, conn, q); err != nil {
 		return false, err
 	}
 	b.stats.Read = time.Since(started)
-	return len(b.furtherAccounts()) == 0, nil
+	return !b.contended && len(b.furtherAccounts()) == 0, nil
 }
 
 // queueReads queues the reads of step 2 behind the statement that reads, and
 // perhaps locks, the journal. Each later statement sees what was committed before
 // the lock was granted.
-func (b *batch) queueReads(q *pgx.Batch, journal string) {
+func (b *batch) queueReads(q *pgx.Batch, journal string, locked bool) {
 	s := b.state
 	var last time.Time
 	found := false
@@ -128,17 +136,17 @@ func (b *batch) queueReads(q *pgx.Batch, journal string) {
 		ids[i] = r.command.ID
 		codes = append(codes, r.command.Body.Accounts()...)
 	}
-	reads := &Reads{Journal: s.Journal, Commands: commands, batch: q}
+	reads := &Reads{Journal: s.Journal, Commands: commands, Locked: locked, batch: q}
 	reads.Queue(func(rows pgx.Rows) error {
 		found = true
 		var hash []byte
-		err := rows.Scan(&s.seq, &last, &hash)
+		err := rows.Scan(&s.seq, &last, &hash, &b.contended)
 		copy(s.hash[:], hash)
 		return err
 	}, journal)
 	q.Queue(sqlClock).QueryRow(func(row pgx.Row) error {
 		var wait float64
-		if err := row.Scan(&s.Now, &wait); err != nil {
+		if err := row.Scan(&s.Now, &wait, &b.standby); err != nil {
 			return err
 		}
 		if !found {
@@ -203,21 +211,34 @@ func (b *batch) furtherAccounts() []string {
 	})
 }
 
-// decide is step 3: what time has made first, then the commands as they arrived.
-func (b *batch) decide() {
+// decideDue is the first half of step 3: what time has made. It tells whether there
+// is more of that than the batch has read.
+func (b *batch) decideDue() (more bool) {
 	started := time.Now()
 	for _, shelf := range b.state.shelves {
-		for _, c := range shelf.Due(b.state.Now) {
+		due, rest := shelf.Due(b.state.Now)
+		more = more || rest
+		for _, c := range due {
 			if _, err := b.state.judge(c); err != nil && b.stats.Err == nil {
 				b.stats.Err = err
 			}
 		}
 	}
-	for i, r := range b.requests {
-		b.outcomes[i].receipt, b.outcomes[i].err = b.state.judge(r.command)
-	}
-	b.stats.Entries = len(b.state.entries)
 	b.stats.Decide = time.Since(started)
+	return more && len(b.state.entries) > 0
+}
+
+// decide is the second half: the commands as they arrived.
+func (b *batch) decide() {
+	started := time.Now()
+	for i, r := range b.requests {
+		o := &b.outcomes[i]
+		o.receipt, o.err = b.state.judge(r.command)
+		if o.receipt.Replayed {
+			b.replays++
+		}
+	}
+	b.stats.Decide += time.Since(started)
 }
 
 // answer is step 6.
@@ -229,6 +250,13 @@ func (b *batch) answer() {
 		}
 		r.answer(o)
 	}
+	b.stats.Commands = len(b.requests)
+	b.report()
+}
+
+// report tells the observer.
+func (b *batch) report() {
+	b.stats.Entries = len(b.state.entries)
 	if b.observe != nil {
 		b.observe(b.stats)
 	}

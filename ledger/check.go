@@ -77,12 +77,14 @@ WHERE $1::bigint IS NULL OR journal_id = $1
 GROUP BY journal_id, id
 HAVING count(*) > 1 OR ('x' || left(id::text, 8))::bit(32)::bigint <> journal_id`},
 
-	{"postings_owned", "every posting belongs to an entry", `
-SELECT format('journal %s entry %s: postings without an entry', p.journal_id, p.seq)
+	{"postings_owned", "every posting belongs to an entry, whose legs are numbered from 0 without a gap", `
+SELECT format('journal %s entry %s: legs %s to %s, %s of them, of %s', p.journal_id, p.seq, min(p.leg), max(p.leg),
+              count(*), CASE WHEN e.seq IS NULL THEN 'no entry' ELSE e.kind END)
 FROM postings p
 LEFT JOIN entries e ON e.journal_id = p.journal_id AND e.seq = p.seq
-WHERE e.seq IS NULL AND ($1::bigint IS NULL OR p.journal_id = $1)
-GROUP BY p.journal_id, p.seq`},
+WHERE $1::bigint IS NULL OR p.journal_id = $1
+GROUP BY p.journal_id, p.seq, e.seq, e.kind
+HAVING e.seq IS NULL OR min(p.leg) <> 0 OR max(p.leg) <> count(*) - 1`},
 }
 
 const (

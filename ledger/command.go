@@ -81,8 +81,9 @@ type Shelf interface {
 	// Read queues the reads of the rows that the commands need.
 	Read(q *Reads)
 	// Due returns the commands that time has made by now, such as expiries. They
-	// go before the batch's own.
-	Due(now time.Time) []Command
+	// go before the batch's own. More says that there may be others, which the
+	// next batch will see.
+	Due(now time.Time) (due []Command, more bool)
 	// Accounts names the accounts that the rows just read lead to, by now.
 	Accounts(now time.Time) []string
 	// Write queues the writes of the rows that decisions have changed.

@@ -22,7 +22,17 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-const books = ledger.JournalID(1)
+// books is the one journal that needs no event.
+const books = ledger.System
+
+// database and private are test databases on which journal 1 is no event's.
+func database(t testing.TB) *pgtest.DB { return notAnEvent(pgtest.New(t)) }
+func private(t testing.TB) *pgtest.DB  { return notAnEvent(pgtest.Private(t, nil)) }
+
+func notAnEvent(db *pgtest.DB) *pgtest.DB {
+	db.Except("events_listed")
+	return db
+}
 
 // open makes a ledger on a database, with a journal for money.
 func open(t testing.TB, url string, observe func(ledger.Batch)) (*ledger.Ledger, *ledger.Reader) {
@@ -79,7 +89,7 @@ func bank(t testing.TB, r *ledger.Reader, at ledger.Point) ledger.AccountView {
 
 func TestManyWritersOfOneJournal(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	// Two ledgers are two processes: only the database serialises them.
 	var observed atomic.Int64
 	count := func(b ledger.Batch) { observed.Add(int64(b.Entries)) }
@@ -109,7 +119,7 @@ func TestManyWritersOfOneJournal(t *testing.T) {
 
 func TestConditionsHoldOrNothingIsPosted(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	l, reader := open(t, db.ServiceURL(), nil)
 	ctx := context.Background()
 	if _, err := l.Do(ctx, books, transfer(t, "first", 100)); err != nil {
@@ -162,7 +172,7 @@ func TestCutConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := pgtest.New(t)
+			db := database(t)
 			proxy := pgtest.NewProxy(t, db)
 			l, reader := open(t, proxy.ServiceURL(t, db), nil)
 			ctx := context.Background()
@@ -208,7 +218,7 @@ func (poison) Decide(*ledger.State) (ledger.Decision, error) {
 
 func TestABadCommandFailsAlone(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	gate := make(chan struct{})
 	l, reader := open(t, db.ServiceURL(), func(ledger.Batch) { <-gate })
 	ctx := context.Background()
@@ -245,7 +255,7 @@ func TestABadCommandFailsAlone(t *testing.T) {
 
 func TestADeadDatabaseIsSaidSoAndComesBack(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Private(t, nil)
+	db := private(t)
 	l, reader := open(t, db.ServiceURL(), nil)
 	ctx := context.Background()
 	if _, err := l.Do(ctx, books, transfer(t, "before", 1)); err != nil {
@@ -272,90 +282,143 @@ func TestADeadDatabaseIsSaidSoAndComesBack(t *testing.T) {
 	}
 }
 
-// A COMMIT whose wait for the synchronous standby is cancelled has committed here
-// and perhaps not there: the server warns, and that's not success.
-func TestACancelledWaitForTheStandbyIsNotSuccess(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Private(t, nil)
-	l, reader := open(t, db.ServiceURL(), nil)
-	ctx := context.Background()
-	owner, err := pgx.Connect(ctx, db.URL())
+// standby plays a synchronous standby that isn't there.
+type standby struct {
+	t     *testing.T
+	owner *pgx.Conn
+}
+
+func newStandby(t *testing.T, db *pgtest.DB) *standby {
+	t.Helper()
+	owner, err := pgx.Connect(context.Background(), db.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer owner.Close(ctx)
-	exec := func(sql string) {
-		t.Helper()
-		if _, err := owner.Exec(ctx, sql); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() { owner.Close(context.Background()) })
+	s := &standby{t, owner}
+	s.exec(`SET synchronous_commit = local`)
+	return s
+}
+
+func (s *standby) exec(sql string) {
+	s.t.Helper()
+	if _, err := s.owner.Exec(context.Background(), sql); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// away makes commits wait for it. The server takes the setting at a time of its own,
+// so commands are to be sent until one waits.
+func (s *standby) away() {
+	s.exec(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
+	s.exec(`SELECT pg_reload_conf()`)
+}
+
+// gone says that commits needn't wait any more.
+func (s *standby) gone() {
+	s.exec(`ALTER SYSTEM RESET synchronous_standby_names`)
+	s.exec(`SELECT pg_reload_conf()`)
+}
+
+// cancelWait cancels the first wait of a transaction that began after a time, and
+// gives that beginning.
+func (s *standby) cancelWait(after time.Time) time.Time {
+	s.t.Helper()
+	for {
+		var began time.Time
+		var sent bool
+		err := s.owner.QueryRow(context.Background(), `
+SELECT xact_start, pg_cancel_backend(pid)
+FROM pg_stat_activity
+WHERE wait_event = 'SyncRep'
+  AND xact_start > $1`, after).Scan(&began, &sent)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			time.Sleep(time.Millisecond) // pg_stat_activity can't be waited on
+		case err != nil:
+			s.t.Fatal(err)
+		default:
+			return began
 		}
 	}
-	exec(`SET synchronous_commit = local`)
-	if _, err := l.Do(ctx, books, transfer(t, "before", 1)); err != nil {
-		t.Fatal(err)
-	}
-	// A standby that never comes. The server takes the setting at a time of its
-	// own, so commands are sent until one waits.
-	exec(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
-	exec(`SELECT pg_reload_conf()`)
-	stop := make(chan struct{})
-	var answered atomic.Int64
+}
+
+// keepPosting sends commands, one after the other, until the returned func is
+// called. Answered counts them.
+func keepPosting(t *testing.T, l *ledger.Ledger, answered *atomic.Int64) (stop func()) {
+	t.Helper()
+	end := make(chan struct{})
 	var client sync.WaitGroup
 	client.Go(func() {
 		for {
-			if _, err := l.Do(ctx, books, transfer(t, fmt.Sprint("during ", answered.Load()), 1)); err != nil {
+			c := transfer(t, fmt.Sprint("during ", answered.Load()), 1)
+			if _, err := l.Do(context.Background(), books, c); err != nil {
 				t.Errorf("command %d: %v", answered.Load(), err)
 				return
 			}
 			answered.Add(1)
 			select {
-			case <-stop:
+			case <-end:
 				return
 			default:
 			}
 		}
 	})
-	// cancelWait cancels the first wait of a transaction that began after a time,
-	// and gives that beginning and the number of commands answered by then.
-	cancelWait := func(after time.Time) (time.Time, int64) {
-		t.Helper()
-		for {
-			var began time.Time
-			var sent bool
-			err := owner.QueryRow(ctx, `
-SELECT xact_start, pg_cancel_backend(pid)
-FROM pg_stat_activity
-WHERE wait_event = 'SyncRep'
-  AND xact_start > $1`, after).Scan(&began, &sent)
-			switch {
-			case errors.Is(err, pgx.ErrNoRows):
-				time.Sleep(time.Millisecond) // pg_stat_activity can't be waited on
-			case err != nil:
-				t.Fatal(err)
-			default:
-				return began, answered.Load()
-			}
-		}
-	}
+	return func() { close(end); client.Wait() }
+}
+
+// A COMMIT whose wait for the synchronous standby is cancelled has committed here
+// and perhaps not there: the server warns, and that's not success.
+func TestACancelledWaitForTheStandbyIsNotSuccess(t *testing.T) {
+	t.Parallel()
+	db := private(t)
+	l, reader := open(t, db.ServiceURL(), nil)
+	s := newStandby(t, db)
+	s.away()
+	var answered atomic.Int64
+	stop := keepPosting(t, l, &answered)
 	// The commit waits; then the one that finds out waits for the same command.
-	began, first := cancelWait(time.Time{})
-	if _, second := cancelWait(began); first != second {
-		t.Errorf("a command was answered when its wait had been cancelled")
+	began := s.cancelWait(time.Time{})
+	first := answered.Load()
+	s.cancelWait(began)
+	if answered.Load() != first {
+		t.Error("a command was answered when its wait had been cancelled")
 	}
-	exec(`ALTER SYSTEM RESET synchronous_standby_names`)
-	exec(`SELECT pg_reload_conf()`)
-	close(stop)
-	client.Wait()
-	if a := bank(t, reader, ledger.Point{}); int64(a.Balance) != answered.Load()+1 {
-		t.Errorf("balance %d after %d commands", a.Balance, answered.Load()+1)
+	s.gone()
+	stop()
+	if a := bank(t, reader, ledger.Point{}); int64(a.Balance) != answered.Load() {
+		t.Errorf("balance %d after %d commands", a.Balance, answered.Load())
 	}
+}
+
+// What no standby has isn't done, whichever process is asked: a repeat elsewhere
+// waits for the standby too.
+func TestAnotherProcessDoesntAnswerForTheStandby(t *testing.T) {
+	t.Parallel()
+	db := private(t)
+	one, _ := open(t, db.ServiceURL(), nil)
+	two, _ := open(t, db.ServiceURL(), nil)
+	s := newStandby(t, db)
+	s.away()
+	var answered atomic.Int64
+	stop := keepPosting(t, one, &answered)
+	began := s.cancelWait(time.Time{}) // from here on the entry is there to be seen
+	c := transfer(t, fmt.Sprint("during ", answered.Load()), 1)
+	s.cancelWait(began)
+	call, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if r, err := two.Do(call, books, c); !errors.Is(err, ledger.ErrOutcomeUnknown) {
+		t.Errorf("the other process says %+v, %v", r, err)
+	}
+	s.gone()
+	stop()
 }
 
 // While the database stays away nobody knows what became of a commit, and the
 // callers are told just that; a repeat under the same key finds out.
 func TestAnOutcomeThatStaysUnknown(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	proxy := pgtest.NewProxy(t, db)
 	pool := openPool(t, proxy.ServiceURL(t, db))
 	l := ledger.New(ledger.Options{Pool: pool, Patience: time.Nanosecond})
@@ -382,12 +445,12 @@ func TestAnOutcomeThatStaysUnknown(t *testing.T) {
 // The server's clock may be set back; a journal's time doesn't follow it.
 func TestTimeNeverGoesBack(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	l, _ := open(t, db.ServiceURL(), nil)
 	ctx := context.Background()
 	owner := openPool(t, db.URL())
 	var ahead time.Time
-	err := owner.QueryRow(ctx, `UPDATE journals SET at = now() + interval '1 hour' WHERE journal_id = 1 RETURNING at`).Scan(&ahead)
+	err := owner.QueryRow(ctx, `UPDATE journals SET at = now() + interval '1 hour' WHERE journal_id = 0 RETURNING at`).Scan(&ahead)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +461,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 
 func TestThePastReadsAsItWas(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	l, reader := open(t, db.ServiceURL(), nil)
 	ctx := context.Background()
 	var receipts []ledger.Receipt
@@ -433,7 +496,7 @@ func TestThePastReadsAsItWas(t *testing.T) {
 
 func TestHistoryCantBeEdited(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	l, _ := open(t, db.ServiceURL(), nil)
 	ctx := context.Background()
 	if _, err := l.Do(ctx, books, transfer(t, "k", 1)); err != nil {
@@ -443,19 +506,20 @@ func TestHistoryCantBeEdited(t *testing.T) {
 	for _, sql := range []string{
 		`UPDATE entries SET kind = 'x'`, `DELETE FROM entries`, `TRUNCATE entries`,
 		`UPDATE postings SET amount = amount`, `DELETE FROM postings`, `TRUNCATE postings`,
-		`DELETE FROM accounts`, `DELETE FROM journals`, `DELETE FROM holds`, `DROP TABLE postings`,
+		`UPDATE accounts SET type = 'memo'`, `DELETE FROM accounts`, `DELETE FROM journals`, `DELETE FROM holds`, `DROP TABLE postings`,
 	} {
 		if _, err := service.Exec(ctx, sql); err == nil || !strings.Contains(err.Error(), "42501") {
 			t.Errorf("%s: %v, want insufficient privilege", sql, err)
 		}
 	}
+	owner := openPool(t, db.URL())
 	for _, sql := range []string{
-		`UPDATE accounts SET type = 'inventory', balance = -1`,
+		`INSERT INTO accounts VALUES (0, 'available', 'ga', 'inventory', NULL, -1, 1)`,
 		`INSERT INTO entries SELECT journal_id, seq + 1, id, kind, at, principal, digest, data, hash FROM entries`,
 		`INSERT INTO entries SELECT journal_id, seq, gen_random_uuid(), kind, at, principal, digest, data, hash FROM entries`,
 		`INSERT INTO postings SELECT journal_id, seq, leg + 7, account, unit, amount, balance FROM postings`,
 	} {
-		if _, err := service.Exec(ctx, sql); err == nil || !strings.Contains(err.Error(), "SQLSTATE 23") {
+		if _, err := owner.Exec(ctx, sql); err == nil || !strings.Contains(err.Error(), "SQLSTATE 23") {
 			t.Errorf("%s: %v, want a constraint to refuse it", sql, err)
 		}
 	}
@@ -463,7 +527,7 @@ func TestHistoryCantBeEdited(t *testing.T) {
 
 func TestAFullQueueRefusesAndForgets(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := database(t)
 	gate := make(chan struct{})
 	l, reader := open(t, db.ServiceURL(), func(ledger.Batch) { <-gate })
 	if _, err := l.Do(context.Background(), books, transfer(t, "first", 1)); err != nil {
@@ -495,5 +559,5 @@ func TestAFullQueueRefusesAndForgets(t *testing.T) {
 
 func TestStatementsFitTheSchema(t *testing.T) {
 	t.Parallel()
-	pgtest.Prepare(t, pgtest.New(t), ledger.Statements, "sql.go", "sql_read.go")
+	pgtest.Prepare(t, database(t), ledger.Statements, "sql.go", "sql_read.go")
 }

@@ -24,6 +24,9 @@ const (
 	// maxAttempts bounds the repeats of a batch that the database undid or that met
 	// a connection already dead; nothing was changed by any of them.
 	maxAttempts = 5
+	// maxRounds bounds how many batches of what is due go before the commands of one
+	// run. Beyond that they're judged with more still due.
+	maxRounds = 16
 )
 
 // committer commits batches to one journal; one goroutine at a time uses it.
@@ -50,8 +53,11 @@ var errUnknown = errors.New("outcome of commit unknown")
 
 // commit answers every request of a batch. It repeats what may be repeated, and
 // separates a bad command from the others.
-func (c *committer) commit(batch []*request) {
-	var unknownSince time.Time
+func (c *committer) commit(batch []*request) { c.commitSince(batch, time.Time{}) }
+
+// commitSince is commit for a batch whose outcome has been unknown since a time; the
+// zero time for one that hasn't been sent.
+func (c *committer) commitSince(batch []*request, unknownSince time.Time) {
 	for attempt := 1; ; attempt++ {
 		err := c.run(batch)
 		switch {
@@ -64,7 +70,7 @@ func (c *committer) commit(batch []*request) {
 			}
 		case pg.Classify(err) == pg.Failed && len(batch) > 1:
 			for _, r := range batch {
-				c.commit([]*request{r})
+				c.commitSince([]*request{r}, unknownSince)
 			}
 			return
 		case pg.Classify(err) == pg.Failed:
@@ -122,37 +128,52 @@ func (c *committer) run(batch []*request) (err error) {
 		return fmt.Errorf("%w: %w", errAcquire, err)
 	}
 	defer conn.Release() // one that's still in a transaction is closed, not reused
-	b := c.newBatch(batch)
-
-	// 1 lock, 2 read: one round trip, and a second when rows lead to further accounts.
-	if err := b.read(ctx, conn.Conn()); err != nil {
-		return err
-	}
-	// 3 decide: pure, in arrival order.
-	b.decide()
-	// Nothing changed: nothing is written, and nothing is remembered.
-	if len(b.state.entries) == 0 && !c.doubt {
-		if _, err := conn.Exec(ctx, sqlRollback); err != nil {
+	for round := 1; ; round++ {
+		b := c.newBatch(batch)
+		// 1 lock, 2 read: one round trip, and a second when rows lead to further accounts.
+		if err := b.read(ctx, conn.Conn()); err != nil {
 			return err
 		}
-		c.refusing = true
+		// 3 decide: pure, what is due first. If that's more than a batch takes, it's
+		// committed, and nobody is judged before the rest has been seen.
+		if more := b.decideDue(); more && round < maxRounds {
+			if err := b.write(ctx, conn.Conn()); err != nil {
+				return err
+			}
+			b.report()
+			continue
+		}
+		b.decide()
+		// Nothing changed: nothing is written, and nothing is remembered.
+		if len(b.state.entries) == 0 && !c.doubt && !b.unsureReplay() {
+			if _, err := conn.Exec(ctx, sqlRollback); err != nil {
+				return err
+			}
+			c.refusing = true
+			b.answer()
+			return nil
+		}
+		// 4 write, 5 commit: one round trip. Past this point the outcome is unknown
+		// until the server answers; no client's context can cut it short.
+		if err := b.write(ctx, conn.Conn()); err != nil {
+			return err
+		}
+		c.refusing, c.doubt = false, false
+		// 6 answer.
 		b.answer()
 		return nil
 	}
-	// 4 write, 5 commit: one round trip. Past this point the outcome is unknown
-	// until the server answers; no client's context can cut it short.
-	if err := b.write(ctx, conn.Conn()); err != nil {
-		return err
-	}
-	c.refusing, c.doubt = false, false
-	// 6 answer.
-	b.answer()
-	return nil
 }
+
+// unsureReplay tells whether the batch repeats an answer whose entry may not have
+// reached the synchronous standby: another process may have stopped waiting for it.
+// A commit of our own, with the lock that it took, waits for all that came before.
+func (b *batch) unsureReplay() bool { return b.standby && b.replays > 0 }
 
 // judgeOnSnapshot decides a batch on a consistent snapshot of committed rows. If
 // nothing would change it answers and reports true: the snapshot is younger than
-// every request in the batch. Else it leaves no trace and reports false.
+// every request in the batch, and no batch was under way that could be about the
+// same commands. Else it leaves no trace and reports false.
 func (c *committer) judgeOnSnapshot(batch []*request) (settled bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
 	defer cancel()
@@ -165,8 +186,9 @@ func (c *committer) judgeOnSnapshot(batch []*request) (settled bool, err error) 
 	if complete, err := b.readSnapshot(ctx, conn.Conn()); err != nil || !complete {
 		return false, err
 	}
+	b.decideDue()
 	b.decide()
-	if len(b.state.entries) > 0 {
+	if len(b.state.entries) > 0 || b.unsureReplay() {
 		c.refusing = false
 		return false, nil
 	}

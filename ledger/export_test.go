@@ -27,6 +27,7 @@ var Statements = map[string]string{
 	"sqlTrialBalance":     sqlTrialBalance,
 	"sqlTrialBalanceAt":   sqlTrialBalanceAt,
 	"sqlStatement":        sqlStatement,
+	"sqlUnitStatement":    sqlUnitStatement,
 	"sqlControlStatement": sqlControlStatement,
 	"sqlEntry":            sqlEntry,
 	"sqlEntries":          sqlEntries,

@@ -25,7 +25,8 @@ func NewMemory(journal JournalID, shelves ...Shelf) *Memory {
 func (m *Memory) Do(now time.Time, commands ...Command) ([]Receipt, []error) {
 	m.state.Now = now
 	for _, shelf := range m.state.shelves {
-		for _, c := range shelf.Due(now) {
+		due, _ := shelf.Due(now)
+		for _, c := range due {
 			if _, err := m.state.judge(c); err != nil {
 				panic(err) // what is due can't be refused
 			}

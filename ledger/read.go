@@ -22,8 +22,8 @@ type Reader struct{ pool *pgxpool.Pool }
 // NewReader makes a reader.
 func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool} }
 
-// Point is a point in a journal's history: after an entry, or at a time. The zero
-// value is now.
+// Point is a point in a journal's history: after an entry, or at a time. One that
+// is still to come is now, and so is the zero value.
 type Point struct {
 	Seq Seq
 	At  time.Time
@@ -48,7 +48,7 @@ type AccountQuery struct {
 }
 
 // Accounts reads a page of a journal's accounts in the order of code and unit, as
-// they are or as they were at a point. A point in the future is now.
+// they are or as they were at a point.
 func (r *Reader) Accounts(ctx context.Context, journal JournalID, q AccountQuery) ([]AccountView, error) {
 	return r.accounts(ctx, journal, q.At, sqlAccounts, sqlAccountsAt, q.AfterCode, q.AfterUnit, q.Limit)
 }
@@ -68,7 +68,7 @@ func (r *Reader) Account(ctx context.Context, journal JournalID, code string, un
 func (r *Reader) accounts(ctx context.Context, journal JournalID, at Point, now, then string, code string, unit Unit, limit int) ([]AccountView, error) {
 	sql, args := now, []any{int64(journal), code, unit, limit}
 	if at != (Point{}) {
-		seq, err := r.resolve(ctx, journal, at)
+		seq, err := resolve(ctx, r.pool, journal, at)
 		if err != nil {
 			return nil, err
 		}
@@ -84,15 +84,15 @@ func (r *Reader) accounts(ctx context.Context, journal JournalID, at Point, now,
 // controlCodes are the control accounts of the chart.
 var controlCodes = []string{Held, Sold}
 
-// resolve gives the seq of the last entry at or before a point.
-func (r *Reader) resolve(ctx context.Context, journal JournalID, p Point) (seq Seq, err error) {
-	switch {
-	case p.Seq != 0:
-		return p.Seq, nil
-	case p.At.IsZero():
-		err = r.pool.QueryRow(ctx, sqlHead, int64(journal)).Scan(&seq)
-	default:
-		err = r.pool.QueryRow(ctx, sqlSeqAt, int64(journal), p.At).Scan(&seq)
+// resolve gives the seq of the last entry at or before a point, as q sees it.
+func resolve(ctx context.Context, q querier, journal JournalID, p Point) (seq Seq, err error) {
+	if p.At.IsZero() {
+		err = q.QueryRow(ctx, sqlHead, int64(journal)).Scan(&seq)
+	} else {
+		err = q.QueryRow(ctx, sqlSeqAt, int64(journal), p.At).Scan(&seq)
+	}
+	if p.Seq != 0 {
+		seq = min(seq, p.Seq)
 	}
 	return seq, fail(err, "find point in journal %d", journal)
 }
@@ -110,8 +110,11 @@ type StatementLine struct {
 // control account, the postings below it.
 func (r *Reader) Postings(ctx context.Context, journal JournalID, code string, unit Unit, after Seq, limit int) ([]StatementLine, error) {
 	sql := sqlStatement
-	if slices.Contains(controlCodes, code) {
+	switch {
+	case slices.Contains(controlCodes, code):
 		sql = sqlControlStatement
+	case unit != "":
+		sql = sqlUnitStatement
 	}
 	list, err := collect(ctx, r.pool, func(row pgx.CollectableRow) (l StatementLine, err error) {
 		err = row.Scan(&l.Seq, &l.At, &l.Kind, &l.EntryID, &l.Account, &l.PostingView.Unit, &l.Amount, &l.Balance)
@@ -154,15 +157,12 @@ func (r *Reader) TrialBalance(ctx context.Context, journal JournalID, at Point) 
 		return t, fail(err, "trial balance of journal %d", journal)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) // it has only read
-	sql, args := sqlTrialBalance, []any{int64(journal)}
-	if at == (Point{}) {
-		err = tx.QueryRow(ctx, sqlHead, int64(journal)).Scan(&t.Seq)
-	} else {
-		t.Seq, err = r.resolve(ctx, journal, at)
-		sql, args = sqlTrialBalanceAt, append(args, t.Seq)
+	if t.Seq, err = resolve(ctx, tx, journal, at); err != nil {
+		return t, err
 	}
-	if err != nil {
-		return t, fail(err, "trial balance of journal %d", journal)
+	sql, args := sqlTrialBalance, []any{int64(journal)}
+	if at != (Point{}) {
+		sql, args = sqlTrialBalanceAt, append(args, t.Seq)
 	}
 	t.Accounts, err = collect(ctx, tx, func(row pgx.CollectableRow) (l TrialLine, err error) {
 		var balance Amount
@@ -273,6 +273,7 @@ func (r *Reader) Stock(ctx context.Context, journal JournalID) (Stock, error) {
 // querier is a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 func collect[T any](ctx context.Context, q querier, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {

@@ -4,7 +4,7 @@ package ledger
 // or serves a decision; reads for reports are in sql_read.go. All of them begin
 // with the journal.
 const (
-	sqlBegin         = `BEGIN`
+	sqlBegin         = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
 	sqlBeginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 	sqlCommit        = `COMMIT`
 	sqlRollback      = `ROLLBACK`
@@ -15,20 +15,30 @@ VALUES ($1)
 ON CONFLICT DO NOTHING`
 
 	sqlLockJournal = `
-SELECT seq, at, hash
+SELECT seq, at, hash, false
 FROM journals
 WHERE journal_id = $1
 FOR UPDATE`
 
+	// Tells too whether somebody had the lock when the snapshot was taken: the row's
+	// xmax is then a transaction that was running, one that the snapshot lists or one
+	// that began after its end. Transaction numbers are compared in a circle of 2^32.
 	sqlReadJournal = `
-SELECT seq, at, hash
+SELECT seq, at, hash,
+       xmax <> '0'
+       AND (xmax::text::bigint IN (SELECT x::text::bigint & 4294967295
+                                   FROM pg_snapshot_xip(pg_current_snapshot()) AS x)
+            OR (xmax::text::bigint - (pg_snapshot_xmax(pg_current_snapshot())::text::bigint & 4294967295)
+                + 4294967296) % 4294967296 < 2147483648)
 FROM journals
 WHERE journal_id = $1`
 
 	// A statement of its own: in the locking one it would be read before the lock.
 	// The transaction's start is when BEGIN arrived, so the difference is the wait.
+	// Tells too whether commits wait for a standby.
 	sqlClock = `
-SELECT clock_timestamp(), extract(epoch FROM clock_timestamp() - now())::float8`
+SELECT clock_timestamp(), extract(epoch FROM clock_timestamp() - now())::float8,
+       current_setting('synchronous_standby_names') <> ''`
 
 	sqlPastEntries = `
 SELECT e.id, e.digest, e.kind, e.seq, e.at, e.data

@@ -102,22 +102,31 @@ WHERE p.journal_id = $1
 GROUP BY coalesce(a.control, a.code), a.unit, a.type
 ORDER BY 1, 2`
 
+	// Both sides begin after $4, whichever of them the planner walks along.
 	statement = `
 SELECT p.seq, e.at, e.kind, e.id, p.account, p.unit, p.amount, p.balance
 FROM postings p
 JOIN entries e ON e.journal_id = p.journal_id
               AND e.seq = p.seq
 WHERE p.journal_id = $1
-  AND ($3 = '' OR p.unit = $3)
-  AND p.seq > $4`
+  AND p.seq > $4
+  AND e.seq > $4`
+	inUnit = `
+  AND ($3 = '' OR p.unit = $3)`
 	statementOrder = `
 ORDER BY p.seq, p.leg
 LIMIT $5`
 
-	// The statement of an account; of a control account, all postings below it.
-	sqlStatement = statement + `
+	// The statement of an account; of a control account, all postings below it. In
+	// one unit an entry has one leg, and the index gives any page in order.
+	sqlStatement = statement + inUnit + `
   AND p.account = $2` + statementOrder
-	sqlControlStatement = statement + `
+	sqlUnitStatement = statement + `
+  AND p.account = $2
+  AND p.unit = $3
+ORDER BY p.seq
+LIMIT $5`
+	sqlControlStatement = statement + inUnit + `
   AND p.account > $2 || ':'
   AND p.account < $2 || ';'` + statementOrder
 

@@ -8,10 +8,13 @@
 -- +goose StatementBegin
 DO $$
 BEGIN
-    CREATE ROLE tierledger_service NOLOGIN;
+    -- Whoever finds it, from another database of this server or made by an
+    -- administrator, needs no right to create roles.
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tierledger_service') THEN
+        CREATE ROLE tierledger_service NOLOGIN;
+    END IF;
 EXCEPTION
-    -- Another database of this server has it already, or makes it right now.
-    WHEN duplicate_object OR unique_violation THEN NULL;
+    WHEN duplicate_object OR unique_violation THEN NULL; -- somebody made it right now
 END
 $$;
 -- +goose StatementEnd
@@ -85,8 +88,11 @@ CREATE TABLE accounts (
 -- The journal of what isn't about one event.
 INSERT INTO journals (journal_id) VALUES (0);
 
--- Entries and postings can be added and read. Nothing can be edited or removed.
-GRANT SELECT, INSERT ON entries, postings TO tierledger_service;
-GRANT SELECT, INSERT, UPDATE ON journals, accounts TO tierledger_service;
+-- Entries and postings can be added and read, and nothing can be removed. What can
+-- be edited is what moves with new entries, column by column: never a key, nor what
+-- an account is.
+GRANT SELECT, INSERT ON entries, postings, journals, accounts TO tierledger_service;
+GRANT UPDATE (seq, at, hash) ON journals TO tierledger_service;
+GRANT UPDATE (balance, version) ON accounts TO tierledger_service;
 -- The service refuses to start on a schema that isn't up to date.
 GRANT SELECT ON goose_db_version TO tierledger_service;

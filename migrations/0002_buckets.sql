@@ -63,5 +63,5 @@ CREATE TABLE prices (
     CONSTRAINT prices_tax_rate CHECK (tax_rate >= 0 AND tax_rate <= 1)
 );
 
-GRANT SELECT, INSERT ON event_journals, events, prices TO tierledger_service;
-GRANT SELECT, INSERT, UPDATE ON tiers TO tierledger_service;
+GRANT SELECT, INSERT ON event_journals, events, tiers, prices TO tierledger_service;
+GRANT UPDATE (name, price_version, limit_per_customer, version) ON tiers TO tierledger_service;

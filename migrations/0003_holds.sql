@@ -23,4 +23,6 @@ CREATE INDEX holds_due ON holds (journal_id, expires_at) WHERE status = 'held';
 -- A customer's holds, in pages.
 CREATE INDEX holds_customer ON holds (journal_id, customer, hold_id);
 
-GRANT SELECT, INSERT, UPDATE ON holds TO tierledger_service;
+-- A hold ends; whose it is, what it claims and until when never changes.
+GRANT SELECT, INSERT ON holds TO tierledger_service;
+GRANT UPDATE (status, version) ON holds TO tierledger_service;

@@ -181,7 +181,11 @@ CREATE INDEX holds_customer ON public.holds USING btree (journal_id, customer, h
 
 CREATE INDEX holds_due ON public.holds USING btree (journal_id, expires_at) WHERE (status = 'held'::text);
 
-GRANT SELECT,INSERT,UPDATE ON TABLE public.accounts TO tierledger_service;
+GRANT SELECT,INSERT ON TABLE public.accounts TO tierledger_service;
+
+GRANT UPDATE(balance) ON TABLE public.accounts TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.accounts TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.entries TO tierledger_service;
 
@@ -191,12 +195,30 @@ GRANT SELECT,INSERT ON TABLE public.events TO tierledger_service;
 
 GRANT SELECT ON TABLE public.goose_db_version TO tierledger_service;
 
-GRANT SELECT,INSERT,UPDATE ON TABLE public.holds TO tierledger_service;
+GRANT SELECT,INSERT ON TABLE public.holds TO tierledger_service;
 
-GRANT SELECT,INSERT,UPDATE ON TABLE public.journals TO tierledger_service;
+GRANT UPDATE(status) ON TABLE public.holds TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.holds TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.journals TO tierledger_service;
+
+GRANT UPDATE(seq) ON TABLE public.journals TO tierledger_service;
+
+GRANT UPDATE(at) ON TABLE public.journals TO tierledger_service;
+
+GRANT UPDATE(hash) ON TABLE public.journals TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.postings TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.prices TO tierledger_service;
 
-GRANT SELECT,INSERT,UPDATE ON TABLE public.tiers TO tierledger_service;
+GRANT SELECT,INSERT ON TABLE public.tiers TO tierledger_service;
+
+GRANT UPDATE(name) ON TABLE public.tiers TO tierledger_service;
+
+GRANT UPDATE(price_version) ON TABLE public.tiers TO tierledger_service;
+
+GRANT UPDATE(limit_per_customer) ON TABLE public.tiers TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.tiers TO tierledger_service;

@@ -185,7 +185,6 @@ func startServe(t *testing.T, db *pgtest.DB, keys string) *child {
 func TestServeKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Private(t, nil)
-	db.Check(verified)
 	keys, key := adminKey(t)
 	s := startServe(t, db, keys)
 	createEvent(t, key, s.url, crashEvent, 3600, crashCapacity)
@@ -211,7 +210,6 @@ func TestServeKilledUnderLoad(t *testing.T) {
 func TestServeOutlivesPostgres(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Private(t, nil)
-	db.Check(verified)
 	keys, key := adminKey(t)
 	s := startServe(t, db, keys)
 	createEvent(t, key, s.url, crashEvent, 3600, crashCapacity)

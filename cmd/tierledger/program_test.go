@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/tierledger/tierledger/internal/verify"
 )
 
 // patience bounds everything that a test waits for.
@@ -273,13 +271,4 @@ func storeFolder(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return filepath.Join(dir, "store")
-}
-
-// verified is the whole-state check that ends every test with a database.
-func verified(ctx context.Context, url string) error {
-	summary, err := verify.Run(ctx, url, verify.Options{})
-	if err == nil && !summary.OK {
-		err = fmt.Errorf("violated: %+v", summary)
-	}
-	return err
 }

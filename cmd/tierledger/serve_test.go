@@ -38,7 +38,6 @@ func writeTemp(t *testing.T, name, text string) string {
 func TestServeRefusesToStart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Private(t, nil)
-	db.Check(verified)
 	keys, _ := adminKey(t)
 	empty := db.Server().URL("postgres")
 	for name, c := range map[string]struct {
@@ -76,7 +75,6 @@ func TestServeRefusesToStart(t *testing.T) {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Private(t, nil)
-	db.Check(verified)
 	keys, key := adminKey(t)
 	config := writeTemp(t, "env", "# production\nTIERLEDGER_DATABASE_URL='"+db.URL()+"'\nTIERLEDGER_LISTEN=127.0.0.1:0\n")
 	s := start(t, "serve", "--config", config, "--keys-file", keys)
@@ -119,7 +117,6 @@ func hangUp(t *testing.T, s *child, says string) {
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Private(t, nil)
-	db.Check(verified)
 	keys, key := adminKey(t)
 	pair := httptest.NewTLSServer(nil)
 	defer pair.Close()

@@ -24,7 +24,8 @@ func verifyCommand() *cobra.Command {
 anything, and compares: entries balance, balances are the sums of their postings, no
 number is missing, the hash chain is unbroken, every ticket is in one place. It prints
 a line per check; what is violated is named with journal, entry and account. It may
-run while the service works.
+run while the service works, but its snapshot slows a busy primary down: during a sale
+run it on a standby.
 
 Exit codes: 0 all hold, 1 a violation, or it couldn't be verified, 2 wrong usage.`,
 		Example: `  tierledger verify                                  the store of dev in this folder

@@ -15,7 +15,7 @@ import (
 
 // The baselines are worth comparing with only if they do it right: they are put
 // under load, with repeats of keys, limits and too few tickets, and then keep
-// every invariant of the ledger, but for the form of the hash.
+// every invariant of the ledger within their journal, but for the form of the hash.
 func TestBaselinesAreRight(t *testing.T) {
 	for _, system := range []System{RowLock, SingleStatement} {
 		t.Run(string(system), func(t *testing.T) {
@@ -125,9 +125,11 @@ func wantInvariants(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	var known int
 	_, err := verify.Run(t.Context(), db.URL()+"&search_path="+schema+",public", verify.Options{Report: func(r verify.Result) {
-		if r.Check == "hash_chain" {
+		switch {
+		case r.Check == "hash_chain":
 			known++
-		} else if r.Count > 0 {
+		case r.Check == "events_listed": // the system journal isn't cloned
+		case r.Count > 0:
 			t.Errorf("%s: %q", r.Check, r.Violations)
 		}
 	}})

@@ -23,8 +23,8 @@ type Options struct {
 }
 
 const (
-	// A process that hangs inside a transaction would hold a journal's lock: the
-	// server ends its session after this long, and the lock is free.
+	// A process that hangs between two exchanges of a transaction would hold a
+	// journal's lock: the server ends its session after this long, and the lock is free.
 	idleInTransactionTimeout = "10s"
 	// A read that takes longer has lost its reader.
 	readStatementTimeout = "60s"
@@ -50,6 +50,11 @@ func Open(ctx context.Context, o Options) (*pgxpool.Pool, error) {
 	params["timezone"] = "UTC"
 	params["jit"] = "off" // every statement is short
 	params["idle_in_transaction_session_timeout"] = idleInTransactionTimeout
+	// That one doesn't run while the server waits for the rest of a pipeline. A
+	// machine that is gone is noticed after 10 s of silence and three probes.
+	params["tcp_keepalives_idle"] = "10"
+	params["tcp_keepalives_interval"] = "5"
+	params["tcp_keepalives_count"] = "3"
 	if o.Role != "" {
 		params["role"] = o.Role
 	}

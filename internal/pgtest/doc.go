@@ -7,8 +7,7 @@
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
 //	func TestPlace(t *testing.T) {
-//		db := pgtest.New(t)
-//		db.Check(ledger.Check)
+//		db := pgtest.New(t) // ends with the check of every invariant
 //		pool := connect(t, db.ServiceURL())
 //		...
 //	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,26 +26,34 @@ type DB struct {
 	server *embedded.Postgres
 	name   string
 	checks []func(ctx context.Context, url string) error
+	except []string // invariants that the test breaks
 }
 
 // newDB is a database that ends with the full check of every invariant.
 func newDB(server *embedded.Postgres, name string) *DB {
-	return &DB{server: server, name: name, checks: []func(context.Context, string) error{verified}}
+	db := &DB{server: server, name: name}
+	db.Check(db.verified)
+	return db
 }
 
 // verified is the whole-state check: what `tierledger verify` does.
-func verified(ctx context.Context, url string) error {
+func (d *DB) verified(ctx context.Context, url string) error {
 	summary, err := verify.Run(ctx, url, verify.Options{})
 	if err != nil {
 		return err
 	}
 	for _, c := range summary.Checks {
-		if c.Count > 0 {
+		if c.Count > 0 && !slices.Contains(d.except, c.Check) {
 			err = errors.Join(err, fmt.Errorf("%s: %d violations: %q", c.Check, c.Count, c.Violations))
 		}
 	}
 	return err
 }
+
+// Except leaves named invariants out of the check at the test's end: those that the
+// test breaks where it stands in for something else, as when it moves deadlines as
+// time would.
+func (d *DB) Except(checks ...string) { d.except = append(d.except, checks...) }
 
 // Tampered says that the test breaks invariants on purpose: none is checked.
 func (d *DB) Tampered() { d.checks = nil }

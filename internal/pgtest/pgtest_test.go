@@ -124,6 +124,31 @@ func TestEndOfTest(t *testing.T) {
 	}
 }
 
+func TestAnInvariantThatIsBroken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		say  func(*DB)
+		told int
+	}{
+		"is told":            {func(*DB) {}, 1},
+		"unless excepted":    {func(db *DB) { db.Except("events_listed") }, 0},
+		"by its own name":    {func(db *DB) { db.Except("time_forward") }, 1},
+		"or all is tampered": {(*DB).Tampered, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &recorder{TB: t}
+			db := New(r)
+			exec(t, db.URL(), "INSERT INTO journals VALUES (77)")
+			c.say(db)
+			r.end()
+			if len(r.errors) != c.told {
+				t.Errorf("errors: %q", r.errors)
+			}
+		})
+	}
+}
+
 func TestPrivateSurvivesKill(t *testing.T) {
 	t.Parallel()
 	r := &recorder{TB: t}

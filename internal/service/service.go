@@ -46,7 +46,7 @@ type Stores struct {
 func Fit(commits, reads *pgxpool.Pool, observe func(ledger.Batch)) Stores {
 	l := ledger.New(ledger.Options{
 		Pool: commits, Observe: observe,
-		Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.NewShelf},
+		Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.Shelves()},
 	})
 	reader := ledger.NewReader(reads)
 	events := buckets.NewStore(l, reader, reads)
@@ -165,9 +165,10 @@ func besideSim(sim, api http.Handler) http.Handler {
 	})
 }
 
-// checks are what /readyz looks at.
+// checks are what /readyz looks at. Anybody may ask it, any number of times: the
+// commits' connections aren't for that.
 func (s *Service) checks() []httpapi.Check {
-	checks := []httpapi.Check{{Name: "database", Probe: s.commits.Ping}}
+	checks := []httpapi.Check{{Name: "database", Probe: s.reads.Ping}}
 	if nc := s.config.NATS; nc != nil {
 		checks = append(checks, httpapi.Check{Name: "nats", Probe: func(context.Context) error {
 			if !nc.IsConnected() {
@@ -205,9 +206,8 @@ func (s *Service) sweep(ctx context.Context) {
 		oldest, err := s.Holds.Sweep(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.config.Log.Warn("sweep failed", slog.Any("error", err))
-		} else {
-			s.metrics.SetOverdue(oldest)
 		}
+		s.metrics.SetOverdue(oldest)
 		select {
 		case <-ctx.Done():
 			return

@@ -1,0 +1,73 @@
+package migrations_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/migrations"
+)
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(t.Context()) })
+	return conn
+}
+
+// Where the service's role exists, an owner needs no right to create roles.
+func TestApplyAsAnOwnerWithoutCreaterole(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Private(t, nil) // its migration made the role
+	admin := connect(t, db.URL())
+	for _, sql := range []string{`CREATE ROLE tl_owner LOGIN`, `CREATE DATABASE tickets OWNER tl_owner`} {
+		if _, err := admin.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := strings.Replace(db.Server().URL("tickets"), "tierledger@", "tl_owner@", 1)
+	if err := migrations.Apply(t.Context(), url); err != nil {
+		t.Error(err)
+	}
+}
+
+// The service may change what moves with new entries, and nothing else.
+func TestTheServiceMayNotEdit(t *testing.T) {
+	t.Parallel()
+	service := connect(t, pgtest.New(t).ServiceURL())
+	for _, sql := range []string{
+		`SELECT FROM journals FOR UPDATE`,
+		`UPDATE journals SET seq = seq, at = at, hash = hash`,
+		`UPDATE accounts SET balance = balance, version = version`,
+		`UPDATE tiers SET name = name, price_version = price_version, limit_per_customer = 1, version = version`,
+		`UPDATE holds SET status = status, version = version`,
+	} {
+		if _, err := service.Exec(t.Context(), sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	for _, column := range []string{
+		"journals.journal_id", "entries.data", "postings.amount", "accounts.code", "accounts.unit", "accounts.type",
+		"accounts.control", "event_journals.event_journal_id", "events.sale_opens_at", "tiers.tier", "tiers.position",
+		"prices.amount", "holds.hold_id", "holds.customer", "holds.created_at", "holds.expires_at", "holds.items", "holds.total",
+	} {
+		table, name, _ := strings.Cut(column, ".")
+		refused(t, service, `UPDATE `+table+` SET `+name+` = `+name)
+	}
+	for _, table := range []string{"journals", "entries", "postings", "accounts", "event_journals", "events", "tiers", "prices", "holds"} {
+		refused(t, service, `DELETE FROM `+table)
+		refused(t, service, `TRUNCATE `+table)
+	}
+}
+
+func refused(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql); err == nil || !strings.Contains(err.Error(), "42501") {
+		t.Errorf("%s: %v, want insufficient privilege", sql, err)
+	}
+}
