@@ -35,6 +35,7 @@ type Metrics struct {
 	failures  prometheus.Counter
 
 	overdue prometheus.Gauge
+	behind  prometheus.Gauge
 	depth   atomic.Pointer[func() int]
 }
 
@@ -65,10 +66,12 @@ func NewMetrics() *Metrics {
 		overdue: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tierledger_overdue_hold_seconds",
 			Help: "Age of the oldest hold that has run out and isn't expired."}),
 	}
+	m.behind = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tierledger_clock_behind_seconds",
+		Help: "How far the database's clock was behind the journal's time in the last batch."})
 	depth := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tierledger_queue_depth",
 		Help: "Commands that wait for a committer."}, m.queueDepth)
 	registry.MustRegister(m.calls, m.refusals, m.replays, m.commands, m.phases, m.lockWait, m.entries,
-		m.snapshots, m.failures, m.overdue, depth,
+		m.snapshots, m.failures, m.overdue, m.behind, depth,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -87,6 +90,7 @@ func (m *Metrics) ObserveBatch(b ledger.Batch) {
 	} else {
 		m.lockWait.Observe(b.LockWait.Seconds())
 	}
+	m.behind.Set(b.ClockBehind.Seconds())
 	if b.Err != nil {
 		m.failures.Inc()
 	}

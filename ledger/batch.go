@@ -20,10 +20,13 @@ type Batch struct {
 	Entries  int  // written, expiries included
 	Snapshot bool // judged without the lock
 	LockWait time.Duration
-	Read     time.Duration // lock and read, the wait included
-	Decide   time.Duration
-	Write    time.Duration // write and commit
-	Err      error         // a command that time had made failed; nothing else did
+	// ClockBehind is how far the database's clock is behind the journal's time, which
+	// stands still meanwhile: nothing runs out.
+	ClockBehind time.Duration
+	Read        time.Duration // lock and read, the wait included
+	Decide      time.Duration
+	Write       time.Duration // write and commit
+	Err         error         // a command that time had made failed; nothing else did
 }
 
 // batch is one run of the five steps.
@@ -153,6 +156,7 @@ func (b *batch) queueReads(q *pgx.Batch, journal string, locked bool) {
 			return fmt.Errorf("ledger: journal %d doesn't exist", s.Journal)
 		}
 		if s.Now.Before(last) {
+			b.stats.ClockBehind = last.Sub(s.Now)
 			s.Now = last
 		}
 		s.Now = s.Now.UTC()
