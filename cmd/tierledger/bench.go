@@ -41,7 +41,7 @@ whatever comes back, and latencies count from that time (open loop).
               same rows written: a transaction a request with SELECT … FOR UPDATE on the
               tier, and a transaction a request in one hand-tuned statement
   --floor     measures the same rows in bare multi-row inserts: what the database needs
-  --engine    measures the ledger in this process, without HTTP; from 512 callers,
+  --engine    measures the ledger in this process, without HTTP; from 1,024 callers,
               which fill its batches as the floor fills its own, unless --clients says
   --sold-out  measures refusals too, and what they write to the database's log
 

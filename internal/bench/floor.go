@@ -19,8 +19,9 @@ import (
 const floorBatch = 500
 
 // EngineClients is how many callers the engine is measured with beside the floor:
-// enough for batches of the floor's size.
-const EngineClients = 512
+// enough for batches of the floor's size, as half of them wait while the others' batch
+// is committed.
+const EngineClients = 1024
 
 // floor measures what the database alone needs for the rows of holds: inserts of
 // many rows on one connection, with nothing read, nothing judged, nobody asking.
