@@ -48,7 +48,7 @@ func parseInstant(s string) (time.Time, error) {
 			return time.Time{}, fmt.Errorf("%s isn't %s's offset at that time", t.Format("-07:00"), zone)
 		}
 	}
-	t = t.UTC().Truncate(time.Microsecond)
+	t = t.UTC()
 	if t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}, fmt.Errorf("%q isn't in the years 1 to 9999 of UTC", s)
 	}

@@ -13,6 +13,5 @@ func OpenCommand(journal ledger.JournalID, spec Spec) (ledger.Command, error) {
 }
 
 func openCommand(journal ledger.JournalID, spec *Spec) (ledger.Command, error) {
-	const system = "system"
-	return ledger.NewCommand(journal, system, KindEventOpened, KindEventOpened, spec, &open{spec})
+	return ledger.NewCommand(journal, ledger.SystemPrincipal, KindEventOpened, KindEventOpened, spec, &open{spec})
 }

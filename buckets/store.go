@@ -67,8 +67,12 @@ func (s *Store) open(ctx context.Context, journal ledger.JournalID, spec *Spec) 
 	return s.ledger.Do(ctx, journal, c)
 }
 
+// openTimeout bounds the opening of one event, so that it keeps no other waiting.
+const openTimeout = 2 * time.Second
+
 // OpenCreated opens the events that were created and not opened, because their
-// process died in between. It's idempotent; any number may run at once.
+// process died in between. It's idempotent; any number may run at once. An event
+// that can't be opened doesn't stop the others; the error joins theirs.
 func (s *Store) OpenCreated(ctx context.Context) error {
 	rows, err := s.reads.Query(ctx, sqlCreatedOnly, int64(ledger.System))
 	if err != nil {
@@ -78,20 +82,29 @@ func (s *Store) OpenCreated(ctx context.Context) error {
 	if err != nil {
 		return pg.Fault(fmt.Errorf("find created events: %w", err))
 	}
+	var failed []error
 	for _, seq := range journals {
-		data, err := s.reader.EntryData(ctx, ledger.System, seq)
-		if err != nil {
-			return err
-		}
-		var spec Spec
-		if err := json.Unmarshal(data, &spec); err != nil {
-			return fmt.Errorf("spec of event in entry %d: %w", seq, err)
-		}
-		if _, err := s.open(ctx, ledger.JournalID(seq), &spec); err != nil {
-			return err
+		if err := s.openCreated(ctx, seq); err != nil {
+			failed = append(failed, fmt.Errorf("open the event of entry %d: %w", seq, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// openCreated opens the event that an entry of the system journal created.
+func (s *Store) openCreated(ctx context.Context, seq ledger.Seq) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	data, err := s.reader.EntryData(ctx, ledger.System, seq)
+	if err != nil {
+		return err
+	}
+	var spec Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return err
+	}
+	_, err = s.open(ctx, ledger.JournalID(seq), &spec)
+	return err
 }
 
 // Journal finds the journal of an event; ErrEventNotFound when there's none.

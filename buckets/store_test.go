@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/internal/pgtest"
@@ -116,6 +118,44 @@ func TestAnEventsTimesAreInUTC(t *testing.T) {
 	}
 	if read, err := json.Marshal(e); err != nil || string(read) != string(created.Data) {
 		t.Errorf("created %s\nread %s %v", created.Data, read, err)
+	}
+}
+
+// An event that can't be opened keeps no other closed.
+func TestAnEventThatCantBeOpenedStopsNoOther(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := pgtest.Stores(t, db, nil).Events
+	ctx := context.Background()
+	for _, name := range []string{"first", "second"} {
+		if err := s.CreateOnly(ctx, "p", name, gig(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Somebody is making the first one's journal and doesn't come to an end.
+	owner, err := pgx.Connect(ctx, db.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { owner.Close(ctx) })
+	tx, err := owner.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO journals (journal_id) VALUES (1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.OpenCreated(ctx); err == nil {
+		t.Error("nobody hears of the first")
+	}
+	if _, err := s.Get(ctx, "second"); err != nil {
+		t.Errorf("the second: %v", err)
+	}
+	if err := tx.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.OpenCreated(ctx); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -94,7 +94,7 @@ func canGo(from, to Status) bool {
 }
 
 // of fills in what the event says about its holds.
-func (h *Hold) of(e *buckets.Event) { h.Event, h.Total.Currency = e.Event, e.Currency }
+func (h *Hold) of(event string, currency ledger.Unit) { h.Event, h.Total.Currency = event, currency }
 
 // data is the hold as an entry records it and callers get it.
 func (h *Hold) data() json.RawMessage {

@@ -29,7 +29,8 @@ func (r *release) Decide(s *ledger.State) (ledger.Decision, error) {
 	case h.Due(s.Now):
 		return end(s, h, Expired, KindExpired), nil
 	case h.Status != Held:
-		h.of(buckets.ShelfOf(s).Event)
+		event := buckets.ShelfOf(s).Event
+		h.of(event.Event, event.Currency)
 		return ledger.Decision{Data: h.data()}, nil
 	}
 	return end(s, h, Released, KindReleased), nil
@@ -51,7 +52,8 @@ func (e *expire) Decide(s *ledger.State) (ledger.Decision, error) {
 // end decides that a hold ends.
 func end(s *ledger.State, h *Hold, to Status, kind string) ledger.Decision {
 	ended, legs := h.end(to, s.NextSeq())
-	ended.of(buckets.ShelfOf(s).Event)
+	event := buckets.ShelfOf(s).Event
+	ended.of(event.Event, event.Currency)
 	return ledger.Decision{Kind: kind, Legs: legs, Data: ended.data(), Rows: []ledger.Row{endedRow{&ended}}}
 }
 

@@ -109,10 +109,9 @@ func (s *shelf) mark(now time.Time) {
 // expiry is the one command that can expire a hold by time.
 func expiry(h *Hold) ledger.Command {
 	journal, _ := ledger.JournalOf(h.ID)
-	const system = "system"
 	return ledger.Command{
-		ID:        ledger.NewID(journal, system, KindExpired, h.ID.String()),
-		Principal: system, Body: &expire{h.ID},
+		ID:        ledger.NewID(journal, ledger.SystemPrincipal, KindExpired, h.ID.String()),
+		Principal: ledger.SystemPrincipal, Body: &expire{h.ID},
 	}
 }
 

@@ -4,15 +4,17 @@ package holds
 const (
 	holdColumns = `hold_id, customer, status, created_at, expires_at, items, total, version`
 
-	// The clock is read once per arm, in a subquery, so that the index serves it. No
-	// open hold runs out before $4; see marks.
+	// The clock is read once, or a hold between two readings would be in neither arm;
+	// in a subquery, so that the index serves it. No open hold runs out before $4; see
+	// marks.
 	sqlAhead = `
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
 (SELECT ` + holdColumns + `
  FROM holds
  WHERE journal_id = $1
    AND status = 'held'
    AND expires_at >= $4
-   AND expires_at <= (SELECT clock_timestamp())
+   AND expires_at <= (SELECT now FROM clock)
  ORDER BY expires_at
  LIMIT $2)
 UNION ALL
@@ -20,7 +22,7 @@ UNION ALL
  FROM holds
  WHERE journal_id = $1
    AND status = 'held'
-   AND expires_at > (SELECT clock_timestamp())
+   AND expires_at > (SELECT now FROM clock)
  ORDER BY expires_at
  LIMIT $3)`
 

@@ -103,7 +103,7 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (Hold, error) {
 		return Hold{}, pg.Fault(fmt.Errorf("read hold %s: %w", id, err))
 	}
 	name, err := s.events.Named(ctx, journal)
-	h.Event, h.Total.Currency = name.Event, name.Currency
+	h.of(name.Event, name.Currency)
 	return *h, err
 }
 
@@ -139,7 +139,7 @@ func (s *Store) List(ctx context.Context, event string, f Filter) ([]Hold, error
 	name, err := s.events.Named(ctx, journal)
 	list := make([]Hold, len(found))
 	for i, h := range found {
-		h.Event, h.Total.Currency = name.Event, name.Currency
+		h.of(name.Event, name.Currency)
 		list[i] = *h
 	}
 	return list, err

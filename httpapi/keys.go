@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+
+	"github.com/tierledger/tierledger/ledger"
 )
 
 const (
@@ -111,7 +113,7 @@ func unknownRole(list string) error {
 // checkPrincipal allows names that stand unquoted in files and logs, except those
 // under which the program itself makes commands.
 func checkPrincipal(name string) error {
-	if name == "system" || name == loopbackPrincipal {
+	if name == ledger.SystemPrincipal || name == loopbackPrincipal {
 		return fmt.Errorf("principal %s is reserved", name)
 	}
 	bad := func(r rune) bool {

@@ -20,9 +20,6 @@ const (
 // roleNames are the names of the roles, in the order of their bits.
 var roleNames = []string{"booking", "finance", "operator", "auditor", "admin"}
 
-// RoleNames lists the roles that a key may have.
-func RoleNames() []string { return slices.Clone(roleNames) }
-
 // parseRoles reads a comma-separated list; false when a name is unknown.
 func parseRoles(list string) (roles, bool) {
 	var set roles

@@ -14,6 +14,10 @@ type JournalID uint32
 // the seq of the system entry that created it as its number.
 const System JournalID = 0
 
+// SystemPrincipal is who asks for what the program does of itself, such as expiries.
+// No caller may have the name.
+const SystemPrincipal = "system"
+
 // Seq numbers the entries of a journal from 1. It's also the version of the
 // journal and of every account and row that the entry touched.
 type Seq int64

@@ -115,9 +115,6 @@ func (p *Postgres) Dir() string { return p.cluster }
 // BinDir returns the folder of the server's programs.
 func (p *Postgres) BinDir() string { return p.bin.dir }
 
-// Version returns the server's version, such as "15.18".
-func (p *Postgres) Version() string { return p.bin.version }
-
 // Done returns a channel that is closed when the server process ended, asked to
 // or not. A Restart makes a new one.
 func (p *Postgres) Done() <-chan struct{} { return p.proc.Load().done }

@@ -207,7 +207,9 @@ func (s *Service) sweep(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			s.config.Log.Warn("sweep failed", slog.Any("error", err))
 		}
-		s.metrics.SetOverdue(oldest)
+		if err == nil || oldest > 0 { // an error alone says nothing about the holds
+			s.metrics.SetOverdue(oldest)
+		}
 		select {
 		case <-ctx.Done():
 			return
