@@ -28,18 +28,21 @@ buckets             fault internal/pg ledger
 holds               fault internal/pg ledger buckets
 payments            fault ledger buckets
 payments/sim        ledger payments
-httpapi             fault ledger buckets holds
+cases               fault internal/pg ledger buckets
+orders              fault internal/pg ledger buckets holds payments cases
+recon               fault internal/pg ledger buckets payments cases orders
+httpapi             fault ledger buckets holds payments cases orders recon
 
-internal/verify     internal/pg ledger buckets holds
+internal/verify     internal/pg ledger buckets holds cases orders recon
 internal/export     internal/pg ledger buckets
-internal/service    migrations internal/pg ledger buckets holds httpapi
+internal/service    migrations internal/pg ledger buckets holds payments payments/sim cases orders recon httpapi
 internal/embedded
-internal/pgtest     migrations internal/pg ledger internal/verify internal/service internal/embedded
+internal/pgtest     migrations internal/pg ledger payments internal/verify internal/service internal/embedded
 internal/load
 internal/sale       internal/load
-internal/bench      fault migrations internal/pg ledger buckets holds internal/verify internal/service internal/embedded internal/load
+internal/bench      fault migrations internal/pg ledger buckets holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale
 
-cmd/tierledger      migrations payments/sim httpapi internal/verify internal/export internal/service internal/embedded internal/sale internal/bench
+cmd/tierledger      migrations payments payments/sim httpapi internal/verify internal/export internal/service internal/embedded internal/sale internal/bench
 `
 
 func TestImportsPointUpward(t *testing.T) {
@@ -105,7 +108,7 @@ func TestImportsPointUpward(t *testing.T) {
 var measuring = []string{"ledger/batch.go", "ledger/committer.go"}
 
 func TestProcessClockDecidesNothing(t *testing.T) {
-	for _, domain := range []string{"ledger", "buckets", "holds"} {
+	for _, domain := range []string{"ledger", "buckets", "holds", "cases", "orders", "recon"} {
 		for _, f := range sources(t, domain) {
 			if slices.Contains(measuring, f.name) {
 				continue

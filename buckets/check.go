@@ -63,12 +63,12 @@ FROM (SELECT * FROM events WHERE $1::bigint IS NULL OR journal_id = $1) e
 LEFT JOIN entries n ON n.journal_id = e.journal_id AND n.seq = e.version AND n.kind = 'event.opened'
 LEFT JOIN LATERAL json_to_record(n.data) AS r (event text, name text, currency text, hold_seconds integer,
               grace_seconds integer, limit_per_customer bigint, sale_opens_at timestamptz, sale_closes_at timestamptz,
-              organiser text, late_payment_policy text, created_at timestamptz)
+              organiser text, late_payment_policy text, honour_until timestamptz, created_at timestamptz)
        ON true
 WHERE (e.event, e.name, e.currency, e.hold_seconds, e.grace_seconds, e.limit_per_customer, e.sale_opens_at,
-       e.sale_closes_at, e.organiser, e.late_payment_policy, e.created_at) IS DISTINCT FROM
+       e.sale_closes_at, e.organiser, e.late_payment_policy, e.honour_until, e.created_at) IS DISTINCT FROM
       (r.event, r.name, r.currency, r.hold_seconds, r.grace_seconds, r.limit_per_customer, r.sale_opens_at,
-       r.sale_closes_at, r.organiser, r.late_payment_policy, r.created_at)`},
+       r.sale_closes_at, r.organiser, r.late_payment_policy, r.honour_until, r.created_at)`},
 
 	{Name: "tiers_recorded", Says: "every tier and its price in force are what the entry at the tier's version records", SQL: `
 SELECT format('journal %s tier %s: differs from entry %s', t.journal_id, t.tier, t.version)

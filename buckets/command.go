@@ -27,6 +27,7 @@ type EventView struct {
 	SaleClosesAt      *time.Time  `json:"sale_closes_at,omitempty"`
 	Organiser         string      `json:"organiser"`
 	LatePaymentPolicy string      `json:"late_payment_policy"`
+	HonourUntil       *time.Time  `json:"honour_until,omitempty"`
 	CreatedAt         time.Time   `json:"created_at"`
 	Version           ledger.Seq  `json:"version"`
 	Tiers             []TierView  `json:"tiers"`
@@ -60,7 +61,7 @@ func viewEvent(e *Event, tiers []TierView) EventView {
 		Event: e.Event, Name: e.Name, Currency: e.Currency,
 		HoldSeconds: e.HoldSeconds, GraceSeconds: e.GraceSeconds, LimitPerCustomer: e.LimitPerCustomer,
 		SaleOpensAt: e.SaleOpensAt, SaleClosesAt: e.SaleClosesAt,
-		Organiser: e.Organiser, LatePaymentPolicy: e.LatePaymentPolicy,
+		Organiser: e.Organiser, LatePaymentPolicy: e.LatePaymentPolicy, HonourUntil: e.HonourUntil,
 		CreatedAt: e.CreatedAt, Version: e.Version, Tiers: tiers,
 	}
 }
@@ -92,7 +93,7 @@ func (o *open) Decide(s *ledger.State) (ledger.Decision, error) {
 		Event: spec.Event, Name: spec.Name, Currency: spec.Currency,
 		HoldSeconds: spec.HoldSeconds, GraceSeconds: *spec.GraceSeconds, LimitPerCustomer: spec.LimitPerCustomer,
 		SaleOpensAt: spec.SaleOpensAt.utc(), SaleClosesAt: spec.SaleClosesAt.utc(),
-		Organiser: spec.Organiser, LatePaymentPolicy: spec.LatePaymentPolicy,
+		Organiser: spec.Organiser, LatePaymentPolicy: spec.LatePaymentPolicy, HonourUntil: spec.HonourUntil.utc(),
 		CreatedAt: s.Now, Version: s.NextSeq(),
 	}
 	d := ledger.Decision{Kind: KindEventOpened, Rows: []ledger.Row{openedRow{event}}}

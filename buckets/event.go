@@ -52,6 +52,7 @@ type Spec struct {
 	SaleClosesAt      *Instant    `json:"sale_closes_at,omitempty"`
 	Organiser         string      `json:"organiser,omitempty"`           // "": the event's name
 	LatePaymentPolicy string      `json:"late_payment_policy,omitempty"` // "": review
+	HonourUntil       *Instant    `json:"honour_until,omitempty"`        // nil: no end
 	Tiers             []TierSpec  `json:"tiers"`
 }
 
@@ -78,6 +79,7 @@ type Event struct {
 	SaleClosesAt      *time.Time
 	Organiser         string
 	LatePaymentPolicy string
+	HonourUntil       *time.Time // the last time at which a late payment may be honoured
 	CreatedAt         time.Time
 	Version           ledger.Seq
 }
@@ -136,7 +138,10 @@ func (s *Spec) normalize() error {
 	if err := checkInstant("sale_closes_at", s.SaleClosesAt); err != nil {
 		return err
 	}
-	for _, i := range []*Instant{s.SaleOpensAt, s.SaleClosesAt} {
+	if err := checkInstant("honour_until", s.HonourUntil); err != nil {
+		return err
+	}
+	for _, i := range []*Instant{s.SaleOpensAt, s.SaleClosesAt, s.HonourUntil} {
 		if i != nil {
 			i.Time = i.Truncate(time.Microsecond) // what the store can keep
 		}
@@ -161,6 +166,10 @@ func (s *Spec) normalize() error {
 		return badID("organiser")
 	case s.LatePaymentPolicy != HonourIfAvailable && s.LatePaymentPolicy != Refund && s.LatePaymentPolicy != Review:
 		return fault.BadField("late_payment_policy", "must be %s, %s or %s", HonourIfAvailable, Refund, Review)
+	case s.HonourUntil != nil && s.SaleOpensAt != nil && !s.SaleOpensAt.Before(s.HonourUntil.Time):
+		return fault.BadField("honour_until", "must be after sale_opens_at")
+	case s.HonourUntil != nil && s.SaleClosesAt != nil && s.HonourUntil.Before(s.SaleClosesAt.Time):
+		return fault.BadField("honour_until", "must not be before sale_closes_at")
 	case len(s.Tiers) == 0 || len(s.Tiers) > maxTiers:
 		return fault.BadField("tiers", "an event has 1 to %d tiers", maxTiers)
 	}

@@ -2,11 +2,13 @@ package buckets
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/shopspring/decimal"
 
+	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/ledger"
 )
 
@@ -59,6 +61,38 @@ func TestTheWindowIsHalfOpen(t *testing.T) {
 	} {
 		if e.OnSale(at.Add(offset)) != want {
 			t.Errorf("%v after the opening: on sale is %v", offset, !want)
+		}
+	}
+}
+
+// T70: an end of late payments that the sale's window doesn't fit is refused when it's written.
+func TestHonourUntilFitsTheWindow(t *testing.T) {
+	opens := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
+	closes := opens.Add(time.Hour)
+	at := func(i time.Time) *Instant { return &Instant{Time: i} }
+	for _, c := range []struct {
+		opens, closes, honour *Instant
+		want                  string
+	}{
+		{at(opens), at(closes), nil, ""},
+		{at(opens), at(closes), at(closes), ""},
+		{at(opens), at(closes), at(closes.Add(time.Hour)), ""},
+		{at(opens), at(closes), at(closes.Add(-time.Microsecond)), "honour_until: must not be before sale_closes_at"},
+		{at(opens), nil, at(opens.Add(time.Microsecond)), ""},
+		{at(opens), nil, at(opens.Add(999 * time.Nanosecond)), "honour_until: must be after sale_opens_at"}, // as it's kept
+		{at(opens), nil, at(opens), "honour_until: must be after sale_opens_at"},
+		{nil, at(closes), at(opens), "honour_until: must not be before sale_closes_at"},
+		{nil, nil, at(opens), ""},
+		{nil, nil, &Instant{err: errors.New("must be a string")}, "honour_until: must be a string"},
+	} {
+		s := Spec{Event: "gig", Name: "Gig", Currency: "USD", SaleOpensAt: c.opens, SaleClosesAt: c.closes, HonourUntil: c.honour,
+			Tiers: []TierSpec{{Tier: "ga", Quantity: 1, Price: Money{1, "USD"}}}}
+		got := ""
+		if err := s.normalize(); err != nil {
+			got = fault.As(err).Detail
+		}
+		if got != c.want {
+			t.Errorf("opens %v, closes %v, honoured until %v: %q, want %q", c.opens, c.closes, c.honour, got, c.want)
 		}
 	}
 }

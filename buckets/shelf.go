@@ -101,7 +101,7 @@ func (s *Shelf) Write(q *ledger.Writes) {
 	if e := s.opened; e != nil {
 		q.Queue(sqlInsertEvent, e.Event, e.Name, e.Currency, e.HoldSeconds, e.GraceSeconds,
 			e.LimitPerCustomer, e.SaleOpensAt, e.SaleClosesAt, e.Organiser, e.LatePaymentPolicy,
-			e.CreatedAt, e.Version)
+			e.HonourUntil, e.CreatedAt, e.Version)
 	}
 	for _, t := range s.newTiers {
 		q.Queue(sqlInsertTier, t.Tier, t.Position, t.Name, t.Price.Version, t.LimitPerCustomer, t.Version)

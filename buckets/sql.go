@@ -20,7 +20,7 @@ INSERT INTO event_journals (journal_id, event, event_journal_id)
 VALUES ($1, $2, $3)`
 
 	eventColumns = `event, name, currency, hold_seconds, grace_seconds, limit_per_customer,
-       sale_opens_at, sale_closes_at, organiser, late_payment_policy, created_at, version`
+       sale_opens_at, sale_closes_at, organiser, late_payment_policy, honour_until, created_at, version`
 
 	sqlBatchEvent = `
 SELECT ` + eventColumns + `
@@ -29,7 +29,7 @@ WHERE journal_id = $1`
 
 	sqlInsertEvent = `
 INSERT INTO events (journal_id, ` + eventColumns + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 	sqlBatchTiers = `
 SELECT t.tier, t.position, t.name, t.limit_per_customer, t.version,
@@ -66,7 +66,7 @@ WHERE d.journal_id = $1
   AND d.event = $2`
 
 	sqlNameJournal = `
-SELECT event, currency
+SELECT event, currency, organiser
 FROM events
 WHERE journal_id = $1`
 
@@ -90,8 +90,8 @@ LIMIT $2`
 func scanEvent(rows pgx.Rows) (*Event, error) {
 	e := &Event{}
 	err := rows.Scan(&e.Event, &e.Name, &e.Currency, &e.HoldSeconds, &e.GraceSeconds, &e.LimitPerCustomer,
-		&e.SaleOpensAt, &e.SaleClosesAt, &e.Organiser, &e.LatePaymentPolicy, &e.CreatedAt, &e.Version)
-	for _, at := range []*time.Time{e.SaleOpensAt, e.SaleClosesAt, &e.CreatedAt} {
+		&e.SaleOpensAt, &e.SaleClosesAt, &e.Organiser, &e.LatePaymentPolicy, &e.HonourUntil, &e.CreatedAt, &e.Version)
+	for _, at := range []*time.Time{e.SaleOpensAt, e.SaleClosesAt, e.HonourUntil, &e.CreatedAt} {
 		if at != nil {
 			*at = at.UTC()
 		}

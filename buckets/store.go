@@ -133,8 +133,9 @@ func eventNotFound(event string) error {
 
 // Name is what never changes about an event.
 type Name struct {
-	Event    string
-	Currency ledger.Unit
+	Event     string
+	Currency  ledger.Unit
+	Organiser string
 }
 
 // Named tells which event a journal records; ErrEventNotFound when none.
@@ -143,7 +144,7 @@ func (s *Store) Named(ctx context.Context, journal ledger.JournalID) (Name, erro
 		return n.(Name), nil
 	}
 	var n Name
-	err := s.reads.QueryRow(ctx, sqlNameJournal, int64(journal)).Scan(&n.Event, &n.Currency)
+	err := s.reads.QueryRow(ctx, sqlNameJournal, int64(journal)).Scan(&n.Event, &n.Currency, &n.Organiser)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return n, ErrEventNotFound.Because("journal %d", journal)

@@ -103,6 +103,7 @@ func TestAnEventsTimesAreInUTC(t *testing.T) {
 	spec := gig("gig")
 	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	spec.SaleOpensAt, spec.SaleClosesAt = &buckets.Instant{Time: at}, &buckets.Instant{Time: at.Add(time.Hour)}
+	spec.HonourUntil = &buckets.Instant{Time: at.Add(2 * time.Hour)}
 	created, err := s.Create(ctx, "p", "k", spec)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestAnEventsTimesAreInUTC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []*time.Time{e.SaleOpensAt, e.SaleClosesAt, &e.CreatedAt} {
+	for _, at := range []*time.Time{e.SaleOpensAt, e.SaleClosesAt, e.HonourUntil, &e.CreatedAt} {
 		if at.Location() != time.UTC {
 			t.Errorf("%v is in the zone %v", at, at.Location())
 		}

@@ -21,6 +21,7 @@ const (
 	Internal        Kind = iota // a bug or an unexpected failure of ours: report it
 	Invalid                     // the request can't be right: change it
 	Unauthenticated             // say who you are
+	Declined                    // the payment provider said no: pay another way
 	Forbidden                   // somebody else may do this
 	NotFound                    // there's no such thing
 	Conflict                    // right request, wrong state: look again, then decide

@@ -13,7 +13,7 @@ FROM (SELECT journal_id, code, unit, balance
       WHERE control = 'held' AND balance <> 0 AND ($1::bigint IS NULL OR journal_id = $1)) a
 FULL JOIN (SELECT journal_id, 'held:' || customer AS code, i.tier COLLATE "C" AS unit, sum(i.quantity)::bigint AS quantity
            FROM holds, json_to_recordset(items) AS i (tier text, quantity bigint)
-           WHERE status = 'held' AND ($1::bigint IS NULL OR journal_id = $1)
+           WHERE status IN ('held', 'payment_pending', 'reconciling') AND ($1::bigint IS NULL OR journal_id = $1)
            GROUP BY 1, 2, 3) h USING (journal_id, code, unit)
 WHERE a.balance IS DISTINCT FROM h.quantity`},
 
@@ -29,43 +29,38 @@ WHERE h.hold_id IS NULL OR e.id IS NULL OR h.created_at <> e.at`},
 	{Name: "holds_recorded", Says: "every hold is what the entry at its version records", SQL: `
 SELECT format('journal %s hold %s: differs from entry %s', h.journal_id, h.hold_id, h.version)
 FROM (SELECT * FROM holds WHERE $1::bigint IS NULL OR journal_id = $1) h
-LEFT JOIN (SELECT journal_id, seq, data
+LEFT JOIN (SELECT journal_id, seq, CASE WHEN kind LIKE 'hold.%' THEN data ELSE data -> 'hold' END AS data
            FROM entries
-           WHERE kind IN ('hold.placed', 'hold.released', 'hold.expired')
+           WHERE (kind LIKE 'hold.%' OR kind LIKE 'order.%')
              AND ($1::bigint IS NULL OR journal_id = $1)) e
        ON e.journal_id = h.journal_id AND e.seq = h.version
 LEFT JOIN LATERAL json_to_record(e.data) AS r (hold_id uuid, customer text, status text, expires_at timestamptz,
-                                               items json, total json)
+                                               pay_until timestamptz, items json, total json)
        ON true
-WHERE (h.hold_id, h.customer, h.status, h.expires_at, h.items::text, h.total) IS DISTINCT FROM
-      (r.hold_id, r.customer, r.status, r.expires_at, r.items::text, (r.total ->> 'amount')::bigint)`},
+WHERE (h.hold_id, h.customer, h.status, h.expires_at, h.pay_until, h.items::text, h.total) IS DISTINCT FROM
+      (r.hold_id, r.customer, r.status, r.expires_at, r.pay_until, r.items::text, (r.total ->> 'amount')::bigint)`},
 
-	{Name: "tickets_sold", Says: "nothing is sold: this version has no orders", SQL: `
-SELECT format('journal %s account %s %s: has %s', journal_id, code, unit, balance)
-FROM accounts
-WHERE code LIKE 'sold:%'
-  AND balance <> 0
-  AND ($1::bigint IS NULL OR journal_id = $1)`},
-
-	{Name: "holds_ended_once", Says: "a hold that ended has one entry that ended it, an open one has none", SQL: `
-SELECT format('journal %s hold %s: is %s at version %s, ended by %s entries, the last is %s %s', h.journal_id, h.hold_id,
-              h.status, h.version, count(e.seq), max(e.seq), max(e.kind))
+	{Name: "holds_ended_once", Says: "a hold that ended or was bought has one entry that did it, another has none", SQL: `
+SELECT format('journal %s hold %s: is %s at version %s, ended by %s entries, the last is %s', h.journal_id, h.hold_id,
+              h.status, h.version, count(e.seq), max(e.seq))
 FROM holds h
-LEFT JOIN (SELECT journal_id, seq, kind, (data ->> 'hold_id')::uuid AS hold_id
-           FROM entries
-           WHERE kind IN ('hold.released', 'hold.expired')
-             AND ($1::bigint IS NULL OR journal_id = $1)) e
+LEFT JOIN (SELECT journal_id, seq, (hold ->> 'hold_id')::uuid AS hold_id, hold ->> 'status' AS status
+           FROM (SELECT journal_id, seq, CASE WHEN kind LIKE 'hold.%' THEN data ELSE data -> 'hold' END AS hold
+                 FROM entries
+                 WHERE (kind IN ('hold.released', 'hold.expired') OR kind LIKE 'order.%')
+                   AND ($1::bigint IS NULL OR journal_id = $1)) n
+           WHERE hold ->> 'status' IN ('confirmed', 'released', 'expired')) e
        ON e.journal_id = h.journal_id AND e.hold_id = h.hold_id
 WHERE $1::bigint IS NULL OR h.journal_id = $1
 GROUP BY h.journal_id, h.hold_id, h.status, h.version
-HAVING CASE WHEN h.status = 'held' THEN count(e.seq) <> 0
-            ELSE count(e.seq) <> 1 OR max(e.seq) <> h.version OR max(e.kind) <> 'hold.' || h.status END`},
+HAVING CASE WHEN h.status IN ('held', 'payment_pending', 'reconciling') THEN count(e.seq) <> 0
+            ELSE count(e.seq) <> 1 OR max(e.seq) <> h.version OR max(e.status) <> h.status END`},
 
 	{Name: "expired_when_due", Says: "no hold expired before its deadline, and none was released after it", SQL: `
 SELECT format('journal %s entry %s: %s at %s of a hold until %s', e.journal_id, e.seq, e.kind, e.at, h.expires_at)
 FROM holds h
 JOIN entries e ON e.journal_id = h.journal_id AND e.seq = h.version
-WHERE h.status <> 'held'
+WHERE h.status IN ('released', 'expired')
   AND (h.status = 'expired') <> (e.at >= h.expires_at)
   AND ($1::bigint IS NULL OR h.journal_id = $1)`},
 

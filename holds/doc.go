@@ -5,10 +5,19 @@
 //
 // # States
 //
-//	held -> released   by its customer, or for one
-//	held -> expired    by the database's clock, from expires_at on
+//	held            -> payment_pending   a payment for it has begun
+//	held            -> released          by its customer, or for one
+//	held            -> expired           by the database's clock, from expires_at on
+//	payment_pending -> held              the payment wasn't made, and expires_at is to come
+//	payment_pending -> reconciling       pay_until has passed, and the outcome is unknown
+//	payment_pending, reconciling -> released, expired
+//	                                     only on evidence that no authorization stands
+//	held, payment_pending, reconciling -> confirmed
+//	                                     bought: its tickets are sold
 //
-// Released and expired are final.
+// Confirmed, released and expired are final. What is paid for belongs to package
+// orders, which changes holds through this package's methods in its own entries; the
+// entry's data has the hold as it then is.
 //
 // # Expiry
 //

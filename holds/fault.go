@@ -21,9 +21,18 @@ var (
 var ErrHoldNotFound = &fault.Def{Kind: fault.NotFound, Code: "hold_not_found",
 	Title: "There's no such hold."}
 
+// Codes of Release.
+var (
+	ErrHoldConfirmed = &fault.Def{Kind: fault.Conflict, Code: "hold_confirmed",
+		Title: "The hold has been bought."}
+	ErrPaymentInProgress = &fault.Def{Kind: fault.Conflict, Code: "payment_in_progress",
+		Title: "A payment for it has begun, and what came of it isn't known yet."}
+)
+
 // Defs lists the codes of this package.
 func Defs() []*fault.Def {
 	return []*fault.Def{
 		ErrNotOnSale, ErrInvalidQuantity, ErrLimitExceeded, ErrTemporarilyHeld, ErrSoldOut, ErrHoldNotFound,
+		ErrHoldConfirmed, ErrPaymentInProgress,
 	}
 }

@@ -3,6 +3,7 @@ package holds
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,17 +17,30 @@ type Status string
 
 // The states of a hold.
 const (
-	Held     Status = "held"
-	Released Status = "released"
-	Expired  Status = "expired"
+	Held           Status = "held"
+	PaymentPending Status = "payment_pending" // its payment has begun; until pay_until it can end well
+	Reconciling    Status = "reconciling"     // pay_until has passed and the outcome is unknown
+	Confirmed      Status = "confirmed"       // bought
+	Released       Status = "released"
+	Expired        Status = "expired"
 )
 
+// Statuses lists the states.
+func Statuses() []Status {
+	return []Status{Held, PaymentPending, Reconciling, Confirmed, Released, Expired}
+}
+
 // Valid tells whether s is a state.
-func (s Status) Valid() bool { return s == Held || s == Released || s == Expired }
+func (s Status) Valid() bool { return slices.Contains(Statuses(), s) }
+
+// Claims tells whether a hold of this state has its tickets on the customer's account.
+func (s Status) Claims() bool { return s == Held || s == PaymentPending || s == Reconciling }
 
 // next is the whole state machine: where a hold may go from a state.
 var next = map[Status][]Status{
-	Held: {Released, Expired},
+	Held:           {PaymentPending, Confirmed, Released, Expired},
+	PaymentPending: {Held, Reconciling, Confirmed, Released, Expired},
+	Reconciling:    {Confirmed, Released, Expired},
 }
 
 // Item is one line of a hold: tickets of a tier at the price that's locked.
@@ -39,16 +53,32 @@ type Item struct {
 	PriceVersion int64          `json:"price_version"`
 }
 
-// total is what the line costs: every ticket's face value, fee and tax.
-func (i Item) total() ledger.Amount {
-	unit := i.UnitPrice.Amount
+// Parts are what an amount consists of, in minor units.
+type Parts struct {
+	Face ledger.Amount `json:"face"` // the organiser's
+	Fee  ledger.Amount `json:"fee"`  // the platform's
+	Tax  ledger.Amount `json:"tax"`  // the state's
+}
+
+// Plus adds part by part.
+func (p Parts) Plus(q Parts) Parts { return Parts{p.Face + q.Face, p.Fee + q.Fee, p.Tax + q.Tax} }
+
+// Minus subtracts part by part.
+func (p Parts) Minus(q Parts) Parts { return Parts{p.Face - q.Face, p.Fee - q.Fee, p.Tax - q.Tax} }
+
+// Sum is the whole.
+func (p Parts) Sum() ledger.Amount { return p.Face + p.Fee + p.Tax }
+
+// Of is what n tickets of the line cost.
+func (i Item) Of(n ledger.Amount) Parts {
+	p := Parts{Face: n * i.UnitPrice.Amount}
 	if i.UnitFee != nil {
-		unit += i.UnitFee.Amount
+		p.Fee = n * i.UnitFee.Amount
 	}
 	if i.UnitTax != nil {
-		unit += i.UnitTax.Amount
+		p.Tax = n * i.UnitTax.Amount
 	}
-	return i.Quantity * unit
+	return p
 }
 
 // Hold is a customer's claim, as its row and as callers see it.
@@ -60,6 +90,7 @@ type Hold struct {
 	Version   ledger.Seq    `json:"version"`
 	CreatedAt time.Time     `json:"created_at"`
 	ExpiresAt time.Time     `json:"expires_at"`
+	PayUntil  *time.Time    `json:"pay_until,omitempty"` // end of its grace, from its first checkout on
 	Items     []Item        `json:"items"`
 	Total     buckets.Money `json:"total"`
 }
@@ -67,30 +98,31 @@ type Hold struct {
 // Due tells whether the hold has run out by a time of the database's clock.
 func (h *Hold) Due(now time.Time) bool { return h.Status == Held && !h.ExpiresAt.After(now) }
 
-// end gives the hold as it is after it went to a final state, and the legs that
-// put its tickets back where they came from.
-func (h *Hold) end(to Status, version ledger.Seq) (Hold, []ledger.Leg) {
-	if !canGo(h.Status, to) {
-		panic(fmt.Sprintf("holds: %s can't become %s", h.Status, to))
+// to gives the hold as it is in another state, from the entry of a version on.
+func (h *Hold) to(status Status, version ledger.Seq) Hold {
+	if !slices.Contains(next[h.Status], status) {
+		panic(fmt.Sprintf("holds: %s can't become %s", h.Status, status))
 	}
-	ended := *h
-	ended.Status, ended.Version = to, version
-	legs := make([]ledger.Leg, 0, 2*len(h.Items))
-	for _, i := range h.Items {
-		legs = append(legs,
-			ledger.Leg{Account: ledger.HeldBy(h.Customer), Unit: i.Tier, Amount: -i.Quantity},
-			ledger.Leg{Account: ledger.Available, Unit: i.Tier, Amount: i.Quantity})
-	}
-	return ended, legs
+	changed := *h
+	changed.Status, changed.Version = status, version
+	return changed
 }
 
-func canGo(from, to Status) bool {
-	for _, s := range next[from] {
-		if s == to {
-			return true
-		}
+// end gives the hold as it is after it was released or ran out, and the legs that put
+// its tickets back where they came from.
+func (h *Hold) end(to Status, version ledger.Seq) (Hold, []ledger.Leg) {
+	return h.to(to, version), move(h.Items, ledger.HeldBy(h.Customer), ledger.Available)
+}
+
+// move makes the legs that carry the tickets of lines from an account to another.
+func move(items []Item, from, to string) []ledger.Leg {
+	legs := make([]ledger.Leg, 0, 2*len(items))
+	for _, i := range items {
+		legs = append(legs,
+			ledger.Leg{Account: from, Unit: i.Tier, Amount: -i.Quantity},
+			ledger.Leg{Account: to, Unit: i.Tier, Amount: i.Quantity})
 	}
-	return false
+	return legs
 }
 
 // of fills in what the event says about its holds.

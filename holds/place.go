@@ -74,21 +74,16 @@ func (p *place) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err != nil {
 		return ledger.Decision{}, err
 	}
-	if err := p.withinLimits(s, offer, wanted); err != nil {
+	if err := withinLimits(s, p.request.Customer, wanted); err != nil {
 		return ledger.Decision{}, err
 	}
 	if err := enough(s, wanted); err != nil {
 		return ledger.Decision{}, err
 	}
 	hold := p.hold(s, offer)
-	legs := make([]ledger.Leg, 0, 2*len(hold.Items))
-	for _, i := range hold.Items {
-		legs = append(legs,
-			ledger.Leg{Account: ledger.Available, Unit: i.Tier, Amount: -i.Quantity},
-			ledger.Leg{Account: ledger.HeldBy(hold.Customer), Unit: i.Tier, Amount: i.Quantity})
-	}
 	return ledger.Decision{
-		Kind: KindPlaced, Legs: legs, Data: hold.data(), Rows: []ledger.Row{placedRow{&hold}},
+		Kind: KindPlaced, Legs: move(hold.Items, ledger.Available, ledger.HeldBy(hold.Customer)),
+		Data: hold.data(), Rows: []ledger.Row{placedRow{&hold}},
 	}, nil
 }
 
@@ -137,31 +132,29 @@ next:
 
 // withinLimits compares what the customer's own accounts hold and own, and what
 // is asked, with the limits of the tiers and of the event.
-func (p *place) withinLimits(s *ledger.State, offer *buckets.Shelf, wanted []quantity) error {
+func withinLimits(s *ledger.State, customer string, wanted []quantity) error {
+	offer := buckets.ShelfOf(s)
+	held, sold := ledger.HeldBy(customer), ledger.SoldTo(customer)
+	used := func(tier ledger.Unit) ledger.Amount { return s.Balance(held, tier) + s.Balance(sold, tier) }
 	var asked ledger.Amount
 	for _, w := range wanted {
 		asked += w.n
 		if limit := w.tier.LimitPerCustomer; limit != nil {
-			if used := p.used(s, w.tier.Tier); used+w.n > ledger.Amount(*limit) {
+			if used := used(w.tier.Tier); used+w.n > ledger.Amount(*limit) {
 				return limitExceeded(*limit, used, w.n).With("tier", w.tier.Tier)
 			}
 		}
 	}
 	if limit := offer.Event.LimitPerCustomer; limit != nil {
-		var used ledger.Amount
+		var all ledger.Amount
 		for tier := range offer.Tiers {
-			used += p.used(s, tier)
+			all += used(tier)
 		}
-		if used+asked > ledger.Amount(*limit) {
-			return limitExceeded(*limit, used, asked)
+		if all+asked > ledger.Amount(*limit) {
+			return limitExceeded(*limit, all, asked)
 		}
 	}
 	return nil
-}
-
-func (p *place) used(s *ledger.State, tier ledger.Unit) ledger.Amount {
-	c := p.request.Customer
-	return s.Balance(ledger.HeldBy(c), tier) + s.Balance(ledger.SoldTo(c), tier)
 }
 
 func limitExceeded(limit int64, used, asked ledger.Amount) *fault.Error {
@@ -222,7 +215,7 @@ func (p *place) hold(s *ledger.State, offer *buckets.Shelf) Hold {
 			item.UnitTax = &buckets.Money{Amount: tax, Currency: event.Currency}
 		}
 		h.Items = append(h.Items, item)
-		h.Total.Amount += item.total()
+		h.Total.Amount += item.Of(item.Quantity).Sum()
 	}
 	return h
 }

@@ -16,8 +16,12 @@ type release struct {
 // Accounts is empty: the shelf names those that the hold leads to.
 func (r *release) Accounts() []string { return nil }
 
+// HoldIDs names the hold.
+func (r *release) HoldIDs() []uuid.UUID { return []uuid.UUID{r.holdID} }
+
 // Decide releases a hold that's held. One that has run out expires instead; one
-// that has ended stays as it is, and that's the answer.
+// that has ended stays as it is, and that's the answer. One that's bought or being
+// paid for isn't the customer's to release: its order can be cancelled.
 func (r *release) Decide(s *ledger.State) (ledger.Decision, error) {
 	h, ok := shelfOf(s).holds[r.holdID]
 	switch {
@@ -28,6 +32,11 @@ func (r *release) Decide(s *ledger.State) (ledger.Decision, error) {
 			With("version", h.Version)
 	case h.Due(s.Now):
 		return end(s, h, Expired, KindExpired), nil
+	case h.Status == Confirmed:
+		return ledger.Decision{}, ErrHoldConfirmed.Because("hold %s was bought", r.holdID).With("hold_id", r.holdID)
+	case h.Status.Claims() && h.Status != Held:
+		return ledger.Decision{}, ErrPaymentInProgress.Because("hold %s is being paid for", r.holdID).
+			With("hold_id", r.holdID)
 	case h.Status != Held:
 		event := buckets.ShelfOf(s).Event
 		h.of(event.Event, event.Currency)
@@ -54,7 +63,7 @@ func end(s *ledger.State, h *Hold, to Status, kind string) ledger.Decision {
 	ended, legs := h.end(to, s.NextSeq())
 	event := buckets.ShelfOf(s).Event
 	ended.of(event.Event, event.Currency)
-	return ledger.Decision{Kind: kind, Legs: legs, Data: ended.data(), Rows: []ledger.Row{endedRow{&ended}}}
+	return ledger.Decision{Kind: kind, Legs: legs, Data: ended.data(), Rows: []ledger.Row{changedRow{&ended}}}
 }
 
 // NotFound is ErrHoldNotFound about a hold.

@@ -2,6 +2,7 @@ package holds
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,7 +42,8 @@ func Shelves() func() ledger.Shelf {
 // marks remembers for each journal a time before which no open hold runs out. It
 // only says where the search in the index begins: behind the entries of holds that
 // have ended, which stay there while anybody's snapshot may need them. A mark stays
-// true, as every new hold runs out after the time of its batch.
+// true, as every new hold, and one that's held again, runs out after the time of its
+// batch.
 type marks struct{ byJournal sync.Map } // ledger.JournalID -> time.Time
 
 func (m *marks) of(j ledger.JournalID) time.Time {
@@ -68,8 +70,10 @@ func (s *shelf) Read(q *ledger.Reads) {
 		return err
 	}, sqlAhead, maxDue, maxNext, s.marks.of(q.Journal))
 	for _, c := range q.Commands {
-		if r, ok := c.Body.(*release); ok {
-			s.named = append(s.named, r.holdID)
+		if n, ok := c.Body.(Naming); ok {
+			for _, id := range n.HoldIDs() {
+				s.named = append(s.named, id)
+			}
 		}
 	}
 	if len(s.named) == 0 {
@@ -127,7 +131,7 @@ func (s *shelf) Accounts(now time.Time) []string {
 		}
 	}
 	for _, id := range s.named {
-		if h := s.holds[id]; h != nil && h.Status == Held {
+		if h := s.holds[id]; h != nil && h.Status.Claims() {
 			add(h)
 		}
 	}
@@ -171,22 +175,23 @@ func queueHolds(q *ledger.Writes, sql string, list []*Hold) {
 	ids, customers, statuses := make([][16]byte, n), make([]string, n), make([]string, n)
 	created, expires := make([]time.Time, n), make([]time.Time, n)
 	items, totals, versions := make([]string, n), make([]int64, n), make([]int64, n)
+	payUntil := make([]*time.Time, n)
 	for i, h := range list {
 		text, err := json.Marshal(h.Items)
 		if err != nil {
 			panic(err) // an Item has nothing that can't be JSON
 		}
 		ids[i], customers[i], statuses[i], items[i] = h.ID, h.Customer, string(h.Status), string(text)
-		created[i], expires[i] = h.CreatedAt, h.ExpiresAt
+		created[i], expires[i], payUntil[i] = h.CreatedAt, h.ExpiresAt, h.PayUntil
 		totals[i], versions[i] = int64(h.Total.Amount), int64(h.Version)
 	}
-	q.Queue(sql, ids, customers, statuses, created, expires, items, totals, versions)
+	q.Queue(sql, ids, customers, statuses, created, expires, payUntil, items, totals, versions)
 }
 
 // The rows that decisions of this package change.
 type (
-	placedRow struct{ *Hold }
-	endedRow  struct{ *Hold }
+	placedRow  struct{ *Hold }
+	changedRow struct{ *Hold }
 )
 
 // Keep records a new hold.
@@ -196,11 +201,14 @@ func (r placedRow) Keep(s *ledger.State) {
 	shelf.placed = append(shelf.placed, r.Hold)
 }
 
-// Keep records that a hold has ended.
-func (r endedRow) Keep(s *ledger.State) {
+// Keep records that a hold has changed.
+func (r changedRow) Keep(s *ledger.State) {
 	shelf := shelfOf(s)
-	*shelf.holds[r.ID] = *r.Hold
-	shelf.changed = append(shelf.changed, r.Hold)
+	h := shelf.holds[r.ID]
+	*h = *r.Hold
+	if !slices.Contains(shelf.changed, h) { // a statement can't change a row twice
+		shelf.changed = append(shelf.changed, h)
+	}
 }
 
 // scanHold reads a row. The event's name and currency are the event's to say.
@@ -208,11 +216,14 @@ func (r endedRow) Keep(s *ledger.State) {
 func scanHold(row pgx.CollectableRow, further ...any) (*Hold, error) {
 	h := &Hold{}
 	var items []byte
-	err := row.Scan(append([]any{&h.ID, &h.Customer, &h.Status, &h.CreatedAt, &h.ExpiresAt, &items,
+	err := row.Scan(append([]any{&h.ID, &h.Customer, &h.Status, &h.CreatedAt, &h.ExpiresAt, &h.PayUntil, &items,
 		&h.Total.Amount, &h.Version}, further...)...)
 	if err != nil {
 		return nil, err
 	}
 	h.CreatedAt, h.ExpiresAt = h.CreatedAt.UTC(), h.ExpiresAt.UTC()
+	if h.PayUntil != nil {
+		*h.PayUntil = h.PayUntil.UTC()
+	}
 	return h, json.Unmarshal(items, &h.Items)
 }

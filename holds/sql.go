@@ -2,7 +2,7 @@ package holds
 
 // Every statement on holds.
 const (
-	holdColumns = `hold_id, customer, status, created_at, expires_at, items, total, version`
+	holdColumns = `hold_id, customer, status, created_at, expires_at, pay_until, items, total, version`
 
 	// The clock is read once, or a hold between two readings would be in neither arm;
 	// in a subquery, so that the index serves it. No open hold runs out before $4; see
@@ -37,17 +37,19 @@ CROSS JOIN LATERAL (
     OFFSET 0) h`
 
 	sqlInsertHolds = `
-INSERT INTO holds (journal_id, hold_id, customer, status, created_at, expires_at, items, total, version)
-SELECT $1, h.hold_id, h.customer, h.status, h.created_at, h.expires_at, h.items::json, h.total, h.version
-FROM unnest($2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::bigint[], $9::bigint[])
-     AS h (hold_id, customer, status, created_at, expires_at, items, total, version)`
+INSERT INTO holds (journal_id, hold_id, customer, status, created_at, expires_at, pay_until, items, total, version)
+SELECT $1, h.hold_id, h.customer, h.status, h.created_at, h.expires_at, h.pay_until, h.items::json, h.total, h.version
+FROM unnest($2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[], $8::text[],
+            $9::bigint[], $10::bigint[])
+     AS h (hold_id, customer, status, created_at, expires_at, pay_until, items, total, version)`
 
-	// Only what is held can change; the row is found through its key.
+	// What has ended can't change; the row is found through its key.
 	sqlUpdateHolds = sqlInsertHolds + `
 ON CONFLICT (journal_id, hold_id) DO UPDATE
 SET status = excluded.status,
+    pay_until = excluded.pay_until,
     version = excluded.version
-WHERE holds.status = 'held'`
+WHERE holds.status IN ('held', 'payment_pending', 'reconciling')`
 
 	sqlHold = `
 SELECT ` + holdColumns + `, clock_timestamp()

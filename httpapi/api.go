@@ -15,18 +15,22 @@ import (
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/recon"
 )
 
 // requestTimeout bounds a call, from its head to its answer. It's longer than a
 // full queue takes to drain, and shorter than proxies wait.
 const requestTimeout = 10 * time.Second
 
-// Config is what the API stands on. Ledger, Reader, Events and Holds are required.
+// Config is what the API stands on. The ledger, its reader and the stores are required.
 type Config struct {
 	Ledger *ledger.Ledger
 	Reader *ledger.Reader
 	Events *buckets.Store
 	Holds  *holds.Store
+	Orders *orders.Store
+	Recon  *recon.Store
 
 	// Keys tells who may call; nil knows nobody.
 	Keys *Keys

@@ -29,6 +29,8 @@ type call struct {
 	vars    map[string]string
 	query   url.Values
 	caller  caller
+
+	replayed bool // its refusal is the answer to an earlier call under its key
 }
 
 // attributes describe the call in the log.
@@ -147,38 +149,47 @@ func (c *call) noBody() error {
 	return decode(text, &struct{}{})
 }
 
-// text reads the body, of the right type and not too large.
+// text reads a JSON body, not too large.
 func (c *call) text() ([]byte, error) {
+	text, err := c.raw(maxBody)
+	if err != nil {
+		return nil, err
+	}
+	if kind := c.request.Header.Get("Content-Type"); len(text) > 0 && !isKind(kind, "application/json") {
+		return nil, fault.BadField("Content-Type", "must be application/json")
+	}
+	return text, nil
+}
+
+// raw reads a body of any type, of at most some bytes.
+func (c *call) raw(most int64) ([]byte, error) {
 	size := c.request.ContentLength
-	if size > maxBody {
-		return nil, tooLarge()
+	if size > most {
+		return nil, tooLarge(most)
 	}
 	if size < 0 {
-		size = maxBody + 1
+		size = most + 1
 	}
 	text := make([]byte, size)
 	n, err := io.ReadFull(c.request.Body, text)
 	switch {
-	case n > maxBody:
-		return nil, tooLarge()
+	case int64(n) > most:
+		return nil, tooLarge(most)
 	case err != nil && !errors.Is(err, io.EOF) && (c.request.ContentLength >= 0 || !errors.Is(err, io.ErrUnexpectedEOF)):
 		return nil, fault.BadField("body", "couldn't be read to its end").From(err)
-	}
-	if kind := c.request.Header.Get("Content-Type"); n > 0 && !isJSON(kind) {
-		return nil, fault.BadField("Content-Type", "must be application/json")
 	}
 	return text[:n], nil
 }
 
-func tooLarge() error { return fault.BadField("body", "must have at most %d bytes", maxBody) }
+func tooLarge(most int64) error { return fault.BadField("body", "must have at most %d bytes", most) }
 
-// isJSON accepts JSON in UTF-8; a missing type is taken for it.
-func isJSON(kind string) bool {
-	if kind == "" || kind == "application/json" {
+// isKind accepts a media type in UTF-8; a missing one is taken for it.
+func isKind(given, want string) bool {
+	if given == "" || given == want {
 		return true
 	}
-	kind, parameters, err := mime.ParseMediaType(kind)
-	charset, given := parameters["charset"]
-	return err == nil && kind == "application/json" &&
-		(len(parameters) == 0 || given && len(parameters) == 1 && strings.EqualFold(charset, "utf-8"))
+	kind, parameters, err := mime.ParseMediaType(given)
+	charset, named := parameters["charset"]
+	return err == nil && kind == want &&
+		(len(parameters) == 0 || named && len(parameters) == 1 && strings.EqualFold(charset, "utf-8"))
 }

@@ -48,6 +48,17 @@ const mayCall = `
 	POST  /v1/events/none/holds                     b . o . a
 	GET   /v1/holds/none                            b f o u a
 	POST  /v1/holds/none/release                    b . o . a
+	POST  /v1/holds/none/checkout                   b . . . a
+	GET   /v1/orders?event=none                     b f o u a
+	GET   /v1/orders/none                           b f o u a
+	POST  /v1/orders/none/cancel                    b . o . a
+	POST  /v1/orders/none/refunds                   . f . . a
+	GET   /v1/recon/cases                           . f o u a
+	GET   /v1/recon/cases/none                      . f o u a
+	POST  /v1/recon/cases/none/resolve              . f . . a
+	POST  /v1/recon/cases/none/approve              . f . . a
+	POST  /v1/recon/cases/none/reject               . f . . a
+	POST  /v1/recon/reports/none                    . f . . a
 	GET   /v1/events/none/entries                   . f o u a
 	POST  /v1/events/none/entries                   . f . . a
 	GET   /v1/events/none/entries/1                 . f o u a

@@ -108,6 +108,8 @@ func kindOf(t reflect.Type) string {
 		return "an array"
 	case reflect.String:
 		return "a string"
+	case reflect.Bool:
+		return "true or false"
 	}
 	return "an integer"
 }

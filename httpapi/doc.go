@@ -8,6 +8,9 @@
 // against the roles of the route. Then the route's handler runs. What it returns,
 // an answer or an error, is written in one place: handlers never see the response.
 //
+// A webhook has no key, and so no caller with roles: its provider's signature over the
+// raw body is checked by package payments.
+//
 // # Order of refusals
 //
 // not_found and method_not_allowed, unauthenticated, forbidden, then
@@ -18,7 +21,8 @@
 //
 //   - Every answer carries X-Request-Id; every error is a problem document (RFC 9457).
 //   - 429 and 503 carry Retry-After.
-//   - A repeat under the same Idempotency-Key gets the first answer, byte for byte.
+//   - A repeat under the same Idempotency-Key gets the first answer, byte for byte; of a
+//     declined payment, which is a problem document, all but the request id.
 //   - What isn't understood is refused: unknown fields, parameters and values are
 //     never ignored.
 //   - openapi.yaml, served at /openapi.yaml, describes all of it; tests hold the

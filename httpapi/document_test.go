@@ -18,16 +18,21 @@ import (
 	"github.com/pb33f/libopenapi/orderedmap"
 
 	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/recon"
 )
 
 // defs are all codes that a caller can meet.
 func defs() []*fault.Def {
 	return slices.Concat([]*fault.Def{fault.ErrInternal, fault.ErrInvalidRequest},
-		Defs(), pg.Defs(), ledger.Defs(), buckets.Defs(), holds.Defs())
+		Defs(), pg.Defs(), ledger.Defs(), buckets.Defs(), holds.Defs(),
+		payments.Defs(), orders.Defs(), cases.Defs(), recon.Defs())
 }
 
 func model(t *testing.T) *v3.Document {
@@ -178,33 +183,49 @@ func explained(d *fault.Def, s *base.Schema) string {
 	return `| <a id="` + d.Code + "\"></a>`" + d.Code + "` | " + strconv.Itoa(statusOf(d)) + " | " + list + "| "
 }
 
-// The contract's order; TestHoldRefusalOrder holds the service to it.
-var holdRefusals = []string{
-	"event_not_found", "not_on_sale", "tier_not_found", "invalid_quantity",
-	"limit_exceeded", "temporarily_held", "sold_out", "overloaded",
-}
+// The contract's order; TestHoldRefusalOrder and TestCheckoutRefusals hold the service
+// to it.
+var (
+	holdRefusals = []string{
+		"event_not_found", "not_on_sale", "tier_not_found", "invalid_quantity",
+		"limit_exceeded", "temporarily_held", "sold_out", "overloaded",
+	}
+	checkoutRefusals = []string{
+		"hold_not_found", "hold_expired", "hold_confirmed", "payment_in_progress", "too_late", "price_changed",
+		"limit_exceeded", "too_many_checkouts", "provider_unavailable",
+	}
+)
 
-func TestHoldRefusalsDocumentedInOrder(t *testing.T) {
+func TestRefusalsDocumentedInOrder(t *testing.T) {
 	text, err := os.ReadFile("../docs/errors.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "`" + strings.Join(holdRefusals, "`, `") + "`."
-	if got := strings.Join(strings.Fields(string(text)), " "); !strings.Contains(got, want) {
-		t.Errorf("docs/errors.md doesn't give the order %s", want)
-	}
-	place := model(t).Paths.PathItems.GetOrZero("/v1/events/{event}/holds").Post
-	if want := strings.Join(holdRefusals, ", "); !strings.Contains(place.Description, want) {
-		t.Errorf("the description of placeHold doesn't give the order %s", want)
-	}
-	var declared []string
-	for _, d := range holds.Defs() {
-		declared = append(declared, d.Code)
-	}
-	wanted := slices.DeleteFunc(slices.Clone(declared), func(code string) bool { return !slices.Contains(holdRefusals, code) })
-	order := slices.DeleteFunc(slices.Clone(holdRefusals), func(code string) bool { return !slices.Contains(declared, code) })
-	if !slices.Equal(wanted, order) {
-		t.Errorf("holds.Defs has the order %v, want %v", wanted, order)
+	paths := model(t).Paths.PathItems
+	for _, op := range []struct {
+		refusals []string
+		path     string
+		defs     []*fault.Def
+	}{
+		{holdRefusals, "/v1/events/{event}/holds", holds.Defs()},
+		{checkoutRefusals, "/v1/holds/{hold_id}/checkout", orders.Defs()},
+	} {
+		want := "`" + strings.Join(op.refusals, "`, `") + "`."
+		if got := strings.Join(strings.Fields(string(text)), " "); !strings.Contains(got, want) {
+			t.Errorf("docs/errors.md doesn't give the order %s", want)
+		}
+		if want := strings.Join(op.refusals, ", "); !strings.Contains(paths.GetOrZero(op.path).Post.Description, want) {
+			t.Errorf("the description of POST %s doesn't give the order %s", op.path, want)
+		}
+		var declared []string
+		for _, d := range op.defs {
+			declared = append(declared, d.Code)
+		}
+		wanted := slices.DeleteFunc(slices.Clone(declared), func(code string) bool { return !slices.Contains(op.refusals, code) })
+		order := slices.DeleteFunc(slices.Clone(op.refusals), func(code string) bool { return !slices.Contains(declared, code) })
+		if !slices.Equal(wanted, order) {
+			t.Errorf("the package's Defs has the order %v, want %v", wanted, order)
+		}
 	}
 }
 

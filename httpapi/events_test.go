@@ -39,6 +39,7 @@ func TestCreateEventNamesTheField(t *testing.T) {
 		{spec("e", `"sale_opens_at":5`), "sale_opens_at"},
 		{spec("e", `"sale_opens_at":"2027-01-01"`), "sale_opens_at"},
 		{spec("e", `"late_payment_policy":"keep"`), "late_payment_policy"},
+		{spec("e", `"sale_closes_at":"2027-01-01T00:00:00Z","honour_until":"2026-12-31T23:59:59Z"`), "honour_until"},
 		{spec("e", `"seating":{}`), "seating"},
 		{spec("e", `"tiers":[]`), "tiers"}, // twice
 		{strings.Replace(spec("e"), "[{", "[1,{", 1), "tiers[0]"},
@@ -63,14 +64,15 @@ func TestCreateEventNamesTheField(t *testing.T) {
 func TestTimesAtTheEdge(t *testing.T) {
 	w := serve(t, nil)
 	for i, at := range []string{"0000-12-31T23:59:59Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"} {
-		for _, field := range []string{"sale_opens_at", "sale_closes_at"} {
+		for _, field := range []string{"sale_opens_at", "sale_closes_at", "honour_until"} {
 			w.post("/v1/events", fmt.Sprint(field, i), spec("e", fmt.Sprintf(`%q:%q`, field, at))).
 				refused(400, "invalid_request").has("field", field)
 		}
 	}
 	first, last := "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"
-	w.post("/v1/events", "k", spec("e", fmt.Sprintf(`"sale_opens_at":%q,"sale_closes_at":%q`, first, last))).is(201)
-	w.get("/v1/events/e").is(200).has("sale_opens_at", first, "sale_closes_at", last)
+	w.post("/v1/events", "k", spec("e", fmt.Sprintf(`"sale_opens_at":%q,"sale_closes_at":%q,"honour_until":%q`, first, last, last))).
+		is(201)
+	w.get("/v1/events/e").is(200).has("sale_opens_at", first, "sale_closes_at", last, "honour_until", last)
 }
 
 func TestChangeTier(t *testing.T) {

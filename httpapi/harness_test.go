@@ -24,12 +24,14 @@ import (
 
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/payments"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// world is a served ledger with a database of its own.
+// world is a served ledger with a database and a payment provider of its own.
 type world struct {
+	*bank
 	t   *testing.T
 	db  *pgtest.DB
 	url string
@@ -43,10 +45,12 @@ func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	t.Parallel()
 	w := &world{t: t, db: pgtest.New(t), log: &safeBuffer{}}
 	metrics := httpapi.NewMetrics()
-	s := pgtest.Stores(t, w.db, metrics.ObserveBatch)
+	var provider *payments.Client
+	w.bank, provider = newBank(t)
+	s := pgtest.Stores(t, w.db, metrics.ObserveBatch, provider)
 	metrics.SetQueueDepth(s.Ledger.Waiting)
 	c := httpapi.Config{
-		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds,
+		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
 		LoopbackAdmin: true, Metrics: metrics, Version: "test",
 		Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -56,6 +60,7 @@ func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	server := httptest.NewServer(httpapi.New(c))
 	t.Cleanup(server.Close)
 	w.url = server.URL
+	w.tell(t, w.url+"/v1/webhooks/sim")
 	return w
 }
 

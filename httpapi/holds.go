@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -47,14 +46,9 @@ func (a *api) getHold(ctx context.Context, c *call) (answer, error) {
 	return c.foundVersion(hold.Version, hold)
 }
 
-// releaseHold answers with the hold's own version: a hold that had ended keeps
-// it, and the receipt is of no entry.
+// releaseHold answers with the hold; one that had ended stays as it was.
 func (a *api) releaseHold(ctx context.Context, c *call) (answer, error) {
-	key, err := c.key()
-	if err != nil {
-		return answer{}, err
-	}
-	version, err := c.ifMatch()
+	key, version, err := c.conditional()
 	if err != nil {
 		return answer{}, err
 	}
@@ -69,11 +63,7 @@ func (a *api) releaseHold(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var hold struct {
-		Version ledger.Seq `json:"version"`
-	}
-	err = json.Unmarshal(receipt.Data, &hold)
-	return accepted(http.StatusOK, hold.Version, receipt), err
+	return recorded(http.StatusOK, receipt)
 }
 
 func (a *api) listHolds(ctx context.Context, c *call) (answer, error) {
@@ -84,16 +74,14 @@ func (a *api) listHolds(ctx context.Context, c *call) (answer, error) {
 	filter := holds.Filter{
 		Customer: c.query.Get("customer"), Status: holds.Status(c.query.Get("status")), Limit: page.Limit + 1,
 	}
-	if page.After != "" {
-		if filter.After, err = uuid.Parse(page.After); err != nil {
-			return answer{}, badCursor()
-		}
+	if filter.After, err = page.afterID(); err != nil {
+		return answer{}, err
 	}
 	switch {
 	case filter.Customer != "" && !ledger.ValidCustomer(filter.Customer):
 		return answer{}, fault.BadField("customer", "can't be a customer")
 	case filter.Status != "" && !filter.Status.Valid():
-		return answer{}, fault.BadField("status", "must be %s, %s or %s", holds.Held, holds.Released, holds.Expired)
+		return answer{}, oneOf("status", holds.Statuses())
 	}
 	list, err := a.Holds.List(ctx, c.vars["event"], filter)
 	if err != nil {
@@ -103,11 +91,4 @@ func (a *api) listHolds(ctx context.Context, c *call) (answer, error) {
 }
 
 // holdID reads the hold of the path. What can't be an id is no hold's.
-func (c *call) holdID() (uuid.UUID, error) {
-	text := c.vars["hold_id"]
-	id, err := uuid.Parse(text)
-	if err != nil || len(text) != len(uuid.UUID{}.String()) {
-		return id, holds.ErrHoldNotFound.Because("%q isn't a hold's id", clip(text)).With("hold_id", clip(text))
-	}
-	return id, nil
-}
+func (c *call) holdID() (uuid.UUID, error) { return c.named("hold_id", holds.ErrHoldNotFound) }

@@ -9,11 +9,11 @@ import (
 const (
 	receive = `{"description":"a late payment","postings":[
 		{"account":"provider:sim","unit":"USD","amount":5300},
-		{"account":"suspense:late","unit":"USD","amount":-5300}]}`
+		{"account":"organiser:org","unit":"USD","amount":-5300}]}`
 	settle = `{"description":"honoured","postings":[
-		{"account":"suspense:late","unit":"USD","amount":5300},
+		{"account":"organiser:org","unit":"USD","amount":5300},
 		{"account":"organiser:e","unit":"USD","amount":-5300}],
-		"conditions":[{"account":"suspense:late","unit":"USD","version":%d,"balance":{"eq":0}}]}`
+		"conditions":[{"account":"organiser:org","unit":"USD","version":%d,"balance":{"eq":0}}]}`
 )
 
 func TestPostEntry(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPostEntry(t *testing.T) {
 	}
 	w.post(path, "k", fmt.Sprintf(settle, 2)).refused(422, "idempotency_mismatch")
 	w.post(path, "s0", fmt.Sprintf(settle, 1)).refused(409, "condition_failed").
-		has("account", "suspense:late", "unit", "USD", "version", 2, "balance", -5300)
+		has("account", "organiser:org", "unit", "USD", "version", 2, "balance", -5300)
 	w.post(path, "s1", fmt.Sprintf(settle, 2)).is(201).has("seq", 3, "postings.0.balance", 0)
 	w.post(path, "s2", fmt.Sprintf(settle, 3)).refused(409, "condition_failed").has("balance", 0)
 

@@ -37,6 +37,8 @@ type Metrics struct {
 	overdue prometheus.Gauge
 	behind  prometheus.Gauge
 	depth   atomic.Pointer[func() int]
+
+	money moneyMetrics
 }
 
 // NewMetrics makes metrics in a registry of their own, with those of the runtime
@@ -73,6 +75,7 @@ func NewMetrics() *Metrics {
 	registry.MustRegister(m.calls, m.refusals, m.replays, m.commands, m.phases, m.lockWait, m.entries,
 		m.snapshots, m.failures, m.overdue, m.behind, depth,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.money = newMoneyMetrics(registry)
 	return m
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/payments"
 )
 
 func TestOperations(t *testing.T) {
@@ -59,6 +60,10 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		"GET /v1/events/e/tiers":           "POST",
 		"GET /v1/events/e/tiers/ga":        "PATCH",
 		"HEAD /v1/holds/x/release":         "POST",
+		"GET /v1/holds/x/checkout":         "POST",
+		"GET /v1/webhooks/sim":             "POST",
+		"DELETE /v1/orders/x":              "GET, HEAD",
+		"POST /v1/recon/cases":             "GET, HEAD",
 		"OPTIONS /v1/events/e/holds":       "GET, HEAD, POST",
 		"BREW /healthz":                    "GET, HEAD",
 		"POST /v1/events/e/accounts/held":  "GET, HEAD",
@@ -194,21 +199,34 @@ func TestDatabaseAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	stores := service.Fit(pool, pool, nil)
+	bank, provider := newBank(t)
+	stores := service.Fit(service.Parts{Commits: pool, Reads: pool, Providers: []payments.Provider{provider}})
 	t.Cleanup(stores.Ledger.Close)
-	w := &world{t: t, log: &safeBuffer{}}
+	w := &world{bank: bank, t: t, log: &safeBuffer{}}
 	server := httptest.NewServer(httpapi.New(httpapi.Config{
-		Ledger: stores.Ledger, Reader: stores.Reader, Events: stores.Events, Holds: stores.Holds, LoopbackAdmin: true,
+		Ledger: stores.Ledger, Reader: stores.Reader, Events: stores.Events, Holds: stores.Holds,
+		Orders: stores.Orders, Recon: stores.Recon, LoopbackAdmin: true,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)),
 	}))
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	started := time.Now()
+	const id = "00000001-a1f2-832d-bd9e-de6417365a98"
 	for _, r := range []reply{
 		w.get("/v1/events"),
 		w.get("/v1/events/e"),
 		w.post("/v1/events", "k", spec("e")),
 		w.post("/v1/events/e/holds", "k", lines("a", 1)),
+		w.post("/v1/holds/"+id+"/checkout", "k", paying("sim_ok")),
+		w.get("/v1/orders/" + id),
+		w.get("/v1/orders?event=e"),
+		w.post("/v1/orders/"+id+"/cancel", "k", ""),
+		w.do("POST", hooks, foreign("pay_9"), w.signed("evt_9", foreign("pay_9"), 0)...),
+		w.get("/v1/recon/cases"),
+		w.get("/v1/recon/cases/" + id),
+		w.post("/v1/recon/cases/"+id+"/approve", "k", ""),
+		w.do("POST", "/v1/recon/reports/sim", "id,type,payment,reference,created,gross,fee,net,currency\n"+
+			"a,fee,,,2026-11-30T12:00:00Z,0.00,1.00,-1.00,USD\n", "Content-Type", "text/csv"),
 	} {
 		r.refused(503, "database_unavailable").isProblem()
 		if r.header.Get("Retry-After") != "2" {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/tierledger/tierledger/fault"
 )
 
@@ -64,6 +66,18 @@ func (p *cursor) parse(text string) error {
 		return badCursor()
 	}
 	return nil
+}
+
+// afterID reads the position in a list by id; uuid.Nil at its beginning.
+func (p *cursor) afterID() (uuid.UUID, error) {
+	if p.After == "" {
+		return uuid.Nil, nil
+	}
+	id, err := uuid.Parse(p.After)
+	if err != nil {
+		return uuid.Nil, badCursor()
+	}
+	return id, nil
 }
 
 func badCursor() error { return fault.BadField("cursor", "isn't one that this list gave") }

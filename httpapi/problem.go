@@ -19,6 +19,7 @@ var statuses = map[fault.Kind]int{
 	fault.Internal:        http.StatusInternalServerError,
 	fault.Invalid:         http.StatusBadRequest,
 	fault.Unauthenticated: http.StatusUnauthorized,
+	fault.Declined:        http.StatusPaymentRequired,
 	fault.Forbidden:       http.StatusForbidden,
 	fault.NotFound:        http.StatusNotFound,
 	fault.Conflict:        http.StatusConflict,
@@ -53,17 +54,19 @@ func (a *api) refuse(ctx context.Context, c *call, err error) answer {
 	}
 	a.Metrics.refusals.WithLabelValues(e.Code).Inc()
 	status := statusOf(e.Def)
-	ans := answer{status: status, code: e.Code, kind: typeProblem, headers: http.Header{}}
+	ans := answer{status: status, code: e.Code, kind: typeProblem, replayed: c.replayed, headers: http.Header{}}
 	if ans.body, err = problem(e, status, c.id); err != nil {
 		return a.refuse(ctx, c, fault.ErrInternal.Because("").From(err))
 	}
 	if e.RetryAfter > 0 || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		ans.headers.Set("Retry-After", retryAfter(e.RetryAfter))
 	}
-	switch e.Def {
-	case ErrUnauthenticated:
+	switch {
+	case e.Def == ErrUnauthenticated:
 		ans.headers.Set("WWW-Authenticate", `Bearer realm="tierledger"`)
-	case ErrMethodNotAllowed:
+	case e.Kind == fault.Unauthenticated: // by the signature on the body
+		ans.headers.Set("WWW-Authenticate", `StandardWebhooks realm="tierledger"`)
+	case e.Def == ErrMethodNotAllowed:
 		ans.headers.Set("Allow", strings.Join(a.allowed(c.request), ", "))
 	}
 	return ans

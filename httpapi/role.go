@@ -10,8 +10,8 @@ type roles uint8
 
 // The roles.
 const (
-	booking  roles = 1 << iota // sells: holds, and reads of what is for sale
-	finance                    // reads everything, posts entries
+	booking  roles = 1 << iota // sells: holds and purchases, and reads of what is for sale
+	finance                    // reads everything, posts entries, refunds, resolves cases
 	operator                   // runs events: reads everything, changes events and tiers
 	auditor                    // reads everything
 	admin                      // does everything

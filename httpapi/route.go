@@ -17,6 +17,7 @@ type route struct {
 // Who may do what. An admin may do everything, an auditor read everything.
 const (
 	sells   = booking | operator | admin
+	buys    = booking | admin
 	sees    = booking | finance | operator | auditor | admin
 	runs    = operator | admin
 	posts   = finance | admin
@@ -28,6 +29,8 @@ func (a *api) table() []route {
 	const (
 		event = "/v1/events/{event}"
 		hold  = "/v1/holds/{hold_id}"
+		order = "/v1/orders/{order_id}"
+		cases = "/v1/recon/cases"
 	)
 	list := func(filters ...string) []string { return append(filters, "limit", "cursor") }
 	return []route{
@@ -36,6 +39,20 @@ func (a *api) table() []route {
 		{http.MethodGet, hold, sees, nil, a.getHold},
 		{http.MethodGet, event + "/holds", sees, list("customer", "status"), a.listHolds},
 		{http.MethodGet, event + "/availability", sees, nil, a.getAvailability},
+
+		{http.MethodPost, hold + "/checkout", buys, nil, a.checkOut},
+		{http.MethodPost, order + "/cancel", sells, nil, a.cancelOrder},
+		{http.MethodPost, order + "/refunds", posts, nil, a.refundOrder},
+		{http.MethodGet, order, sees, nil, a.getOrder},
+		{http.MethodGet, "/v1/orders", sees, list("event", "customer", "status"), a.listOrders},
+		{http.MethodPost, "/v1/webhooks/{provider}", 0, nil, a.receiveWebhook},
+
+		{http.MethodGet, cases, reviews, list("event", "status", "reason", "age"), a.listCases},
+		{http.MethodGet, cases + "/{case_id}", reviews, nil, a.getCase},
+		{http.MethodPost, cases + "/{case_id}/resolve", posts, nil, a.resolveCase},
+		{http.MethodPost, cases + "/{case_id}/approve", posts, nil, a.approveCase},
+		{http.MethodPost, cases + "/{case_id}/reject", posts, nil, a.rejectCase},
+		{http.MethodPost, "/v1/recon/reports/{provider}", posts, nil, a.importReport},
 
 		{http.MethodPost, "/v1/events", runs, nil, a.createEvent},
 		{http.MethodGet, "/v1/events", sees, list(), a.listEvents},

@@ -91,22 +91,22 @@ var chart = map[string]head{
 	Void:      {kind: Inventory, manual: true},
 
 	"provider":        {kind: Asset, paths: 1, must: 1, manual: true},
-	"capture-pending": {kind: Asset, paths: 1, must: 1, manual: true},
+	"capture-pending": {kind: Asset, paths: 1, must: 1},
 	"in-transit":      {kind: Asset, paths: 1, must: 1, manual: true},
 	"bank":            {kind: Asset, paths: 1, must: 1, manual: true},
 	"disputes":        {kind: Asset, paths: 1, must: 1, manual: true},
 
 	"organiser":       {kind: Liability, paths: 2, must: 1, manual: true},
 	"tax":             {kind: Liability, paths: 1, must: 1, manual: true},
-	"suspense":        {kind: Liability, paths: 1, must: 1, manual: true},
-	"refunds-pending": {kind: Liability, paths: 1, must: 1, manual: true},
+	"suspense":        {kind: Liability, paths: 1, must: 1},
+	"refunds-pending": {kind: Liability, paths: 1, must: 1},
 	"prepaid":         {kind: Liability, paths: 2, must: 2, manual: true},
 
 	"fees":            {kind: Expense, paths: 3, must: 1, manual: true}, // but see TypeOf
 	"chargeback-loss": {kind: Expense, manual: true},
 	"rounding":        {kind: Expense, manual: true},
 	"equity":          {kind: Equity, paths: 1, manual: true},
-	"auth":            {kind: Memo, paths: 1, must: 1, manual: true},
+	"auth":            {kind: Memo, paths: 1, must: 1},
 }
 
 // feesPlatform is what the platform earns; the other fees are what it pays.

@@ -46,6 +46,7 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 		`UPDATE accounts SET balance = balance, version = version`,
 		`UPDATE tiers SET name = name, price_version = price_version, limit_per_customer = 1, version = version`,
 		`UPDATE holds SET status = status, version = version`,
+		`UPDATE report_lines SET operation_id = operation_id, result = result, version = version`,
 	} {
 		if _, err := service.Exec(t.Context(), sql); err != nil {
 			t.Errorf("%s: %v", sql, err)
@@ -55,11 +56,13 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 		"journals.journal_id", "entries.data", "postings.amount", "accounts.code", "accounts.unit", "accounts.type",
 		"accounts.control", "event_journals.event_journal_id", "events.sale_opens_at", "tiers.tier", "tiers.position",
 		"prices.amount", "holds.hold_id", "holds.customer", "holds.created_at", "holds.expires_at", "holds.items", "holds.total",
+		"report_lines.line_id", "report_lines.gross", "report_lines.fee", "report_lines.created_at",
 	} {
 		table, name, _ := strings.Cut(column, ".")
 		refused(t, service, `UPDATE `+table+` SET `+name+` = `+name)
 	}
-	for _, table := range []string{"journals", "entries", "postings", "accounts", "event_journals", "events", "tiers", "prices", "holds"} {
+	for _, table := range []string{"journals", "entries", "postings", "accounts", "event_journals", "events", "tiers", "prices", "holds",
+		"report_lines"} {
 		refused(t, service, `DELETE FROM `+table)
 		refused(t, service, `TRUNCATE `+table)
 	}

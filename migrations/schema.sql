@@ -19,6 +19,43 @@ END)),
 )
 WITH (fillfactor='90');
 
+CREATE TABLE public.cases (
+    journal_id bigint NOT NULL,
+    case_id uuid NOT NULL,
+    reason text NOT NULL COLLATE pg_catalog."C",
+    status text NOT NULL COLLATE pg_catalog."C",
+    amount bigint NOT NULL,
+    currency text NOT NULL COLLATE pg_catalog."C",
+    suspended bigint NOT NULL,
+    hold_id uuid,
+    order_id uuid,
+    operation_id uuid,
+    opened_at timestamp with time zone NOT NULL,
+    owner text NOT NULL COLLATE pg_catalog."C",
+    last_fact text NOT NULL,
+    deadline timestamp with time zone NOT NULL,
+    due_at timestamp with time zone,
+    resolution text NOT NULL COLLATE pg_catalog."C",
+    resolved_reason text NOT NULL,
+    evidence text NOT NULL,
+    proposed_by text NOT NULL COLLATE pg_catalog."C",
+    decided_by text NOT NULL COLLATE pg_catalog."C",
+    resolved_at timestamp with time zone,
+    version bigint NOT NULL,
+    CONSTRAINT cases_four_eyes CHECK (((status <> ALL (ARRAY['resolving'::text, 'resolved'::text])) OR (proposed_by = 'system'::text) OR ((proposed_by <> ''::text) AND (decided_by <> ''::text) AND (proposed_by <> decided_by)))),
+    CONSTRAINT cases_resolution CHECK ((resolution = ANY (ARRAY[''::text, 'honour'::text, 'refund'::text, 'write_off'::text, 'link'::text]))),
+    CONSTRAINT cases_resolved CHECK ((((status = 'resolved'::text) = (resolved_at IS NOT NULL)) AND ((status = 'open'::text) OR (resolution <> ''::text)))),
+    CONSTRAINT cases_status CHECK ((status = ANY (ARRAY['open'::text, 'awaiting_approval'::text, 'resolving'::text, 'resolved'::text]))),
+    CONSTRAINT cases_suspended CHECK (((suspended >= 0) AND (suspended <= amount)))
+);
+
+CREATE TABLE public.checkouts (
+    journal_id bigint NOT NULL,
+    pending bigint NOT NULL,
+    CONSTRAINT checkouts_pending CHECK ((pending >= 0))
+)
+WITH (fillfactor='20');
+
 CREATE TABLE public.entries (
     journal_id bigint NOT NULL,
     seq bigint NOT NULL,
@@ -55,8 +92,10 @@ CREATE TABLE public.events (
     late_payment_policy text NOT NULL COLLATE pg_catalog."C",
     created_at timestamp with time zone NOT NULL,
     version bigint NOT NULL,
+    honour_until timestamp with time zone,
     CONSTRAINT events_grace_seconds CHECK ((grace_seconds >= 0)),
     CONSTRAINT events_hold_seconds CHECK ((hold_seconds > 0)),
+    CONSTRAINT events_honour_until CHECK ((honour_until >= sale_closes_at)),
     CONSTRAINT events_late_payment_policy CHECK ((late_payment_policy = ANY (ARRAY['honour_if_available'::text, 'refund'::text, 'review'::text]))),
     CONSTRAINT events_limit CHECK ((limit_per_customer > 0)),
     CONSTRAINT events_window CHECK ((sale_opens_at < sale_closes_at))
@@ -88,8 +127,11 @@ CREATE TABLE public.holds (
     items json NOT NULL,
     total bigint NOT NULL,
     version bigint NOT NULL,
+    pay_until timestamp with time zone,
     CONSTRAINT holds_deadline CHECK ((expires_at > created_at)),
-    CONSTRAINT holds_status CHECK ((status = ANY (ARRAY['held'::text, 'released'::text, 'expired'::text]))),
+    CONSTRAINT holds_grace CHECK ((pay_until >= expires_at)),
+    CONSTRAINT holds_paying CHECK (((pay_until IS NOT NULL) OR (status <> ALL (ARRAY['payment_pending'::text, 'reconciling'::text])))),
+    CONSTRAINT holds_status CHECK ((status = ANY (ARRAY['held'::text, 'payment_pending'::text, 'reconciling'::text, 'confirmed'::text, 'released'::text, 'expired'::text]))),
     CONSTRAINT holds_total CHECK ((total >= 0))
 );
 
@@ -103,6 +145,73 @@ CREATE TABLE public.journals (
     CONSTRAINT journals_seq CHECK ((seq >= 0))
 )
 WITH (fillfactor='20');
+
+CREATE TABLE public.operations (
+    journal_id bigint NOT NULL,
+    operation_id uuid NOT NULL,
+    order_id uuid NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    attempt integer NOT NULL,
+    status text NOT NULL COLLATE pg_catalog."C",
+    provider text NOT NULL COLLATE pg_catalog."C",
+    method text NOT NULL COLLATE pg_catalog."C",
+    return_url text NOT NULL,
+    payment text NOT NULL COLLATE pg_catalog."C",
+    reference text NOT NULL COLLATE pg_catalog."C",
+    amount bigint NOT NULL,
+    currency text NOT NULL COLLATE pg_catalog."C",
+    authorized bigint NOT NULL,
+    taken bigint NOT NULL,
+    face bigint NOT NULL,
+    fee bigint NOT NULL,
+    tax bigint NOT NULL,
+    disputed bigint NOT NULL,
+    reason text NOT NULL COLLATE pg_catalog."C",
+    next_action json,
+    sends integer NOT NULL,
+    sent_at timestamp with time zone,
+    told_at timestamp with time zone,
+    due_at timestamp with time zone,
+    answered bigint NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    version bigint NOT NULL,
+    CONSTRAINT operations_amount CHECK ((amount >= 0)),
+    CONSTRAINT operations_authorized CHECK ((((authorized >= 0) AND (authorized <= amount)) AND ((authorized = 0) OR (kind = 'authorize'::text)))),
+    CONSTRAINT operations_disputed CHECK ((((disputed >= 0) AND (disputed <= amount)) AND ((disputed = 0) OR (kind = 'chargeback'::text)))),
+    CONSTRAINT operations_due CHECK (((due_at IS NOT NULL) OR (status = ANY (ARRAY['succeeded'::text, 'declined'::text, 'not_attempted'::text])) OR (sends = 0))),
+    CONSTRAINT operations_kind CHECK ((kind = ANY (ARRAY['authorize'::text, 'capture'::text, 'void'::text, 'refund'::text, 'cancel'::text, 'chargeback'::text]))),
+    CONSTRAINT operations_parts CHECK (((face >= 0) AND (fee >= 0) AND (tax >= 0) AND (((face + fee) + tax) <= amount))),
+    CONSTRAINT operations_sent CHECK (((sent_at IS NULL) = (sends = 0))),
+    CONSTRAINT operations_status CHECK ((status = ANY (ARRAY['prepared'::text, 'sent'::text, 'requires_action'::text, 'pending'::text, 'unknown'::text, 'succeeded'::text, 'declined'::text, 'not_attempted'::text]))),
+    CONSTRAINT operations_taken CHECK (((taken = 0) OR (kind = 'authorize'::text)))
+);
+
+CREATE TABLE public.orders (
+    journal_id bigint NOT NULL,
+    order_id uuid NOT NULL,
+    hold_id uuid NOT NULL,
+    customer text NOT NULL COLLATE pg_catalog."C",
+    status text NOT NULL COLLATE pg_catalog."C",
+    reconciling boolean NOT NULL,
+    payment_status text NOT NULL COLLATE pg_catalog."C",
+    items json NOT NULL,
+    face bigint NOT NULL,
+    fee bigint NOT NULL,
+    tax bigint NOT NULL,
+    captured bigint NOT NULL,
+    refunded_face bigint NOT NULL,
+    refunded_fee bigint NOT NULL,
+    refunded_tax bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    pay_until timestamp with time zone NOT NULL,
+    due_at timestamp with time zone,
+    version bigint NOT NULL,
+    CONSTRAINT orders_captured CHECK (((captured >= 0) AND (captured <= ((face + fee) + tax)))),
+    CONSTRAINT orders_parts CHECK (((face >= 0) AND (fee >= 0) AND (tax >= 0))),
+    CONSTRAINT orders_payment_status CHECK ((payment_status = ANY (ARRAY['authorizing'::text, 'requires_action'::text, 'authorized'::text, 'declined'::text, 'capturing'::text, 'captured'::text, 'voiding'::text, 'voided'::text, 'refunding'::text, 'refunded'::text, 'partially_refunded'::text, 'unknown'::text]))),
+    CONSTRAINT orders_refunded CHECK ((((refunded_face >= 0) AND (refunded_face <= face)) AND ((refunded_fee >= 0) AND (refunded_fee <= fee)) AND ((refunded_tax >= 0) AND (refunded_tax <= tax)) AND (((refunded_face + refunded_fee) + refunded_tax) <= captured))),
+    CONSTRAINT orders_status CHECK ((status = ANY (ARRAY['pending'::text, 'confirmed'::text, 'captured'::text, 'partially_refunded'::text, 'refunded'::text, 'cancelled'::text])))
+);
 
 CREATE TABLE public.postings (
     journal_id bigint NOT NULL,
@@ -127,6 +236,35 @@ CREATE TABLE public.prices (
     CONSTRAINT prices_tax_rate CHECK (((tax_rate >= (0)::numeric) AND (tax_rate <= (1)::numeric)))
 );
 
+CREATE TABLE public.report_lines (
+    journal_id bigint NOT NULL,
+    provider text NOT NULL COLLATE pg_catalog."C",
+    line_id text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    payment text NOT NULL COLLATE pg_catalog."C",
+    operation_id uuid,
+    created_at timestamp with time zone NOT NULL,
+    gross bigint NOT NULL,
+    fee bigint NOT NULL,
+    net bigint NOT NULL,
+    currency text NOT NULL COLLATE pg_catalog."C",
+    result text NOT NULL COLLATE pg_catalog."C",
+    version bigint NOT NULL,
+    CONSTRAINT report_lines_net CHECK ((net = (gross - fee))),
+    CONSTRAINT report_lines_operation CHECK (((operation_id IS NOT NULL) OR (result = 'missing_here'::text) OR ((type = 'fee'::text) AND (result = 'matched'::text)))),
+    CONSTRAINT report_lines_result CHECK ((result = ANY (ARRAY['matched'::text, 'missing_here'::text, 'amount_differs'::text, 'currency_differs'::text, 'duplicate'::text, 'unsettled'::text]))),
+    CONSTRAINT report_lines_type CHECK (
+CASE type
+    WHEN 'charge'::text THEN (gross > 0)
+    WHEN 'capture'::text THEN (gross > 0)
+    WHEN 'capture_failed'::text THEN (gross < 0)
+    WHEN 'refund'::text THEN (gross < 0)
+    WHEN 'chargeback'::text THEN (gross < 0)
+    WHEN 'fee'::text THEN (gross = 0)
+    ELSE false
+END)
+);
+
 CREATE TABLE public.tiers (
     journal_id bigint NOT NULL,
     tier text NOT NULL COLLATE pg_catalog."C",
@@ -138,8 +276,30 @@ CREATE TABLE public.tiers (
     CONSTRAINT tiers_limit CHECK ((limit_per_customer > 0))
 );
 
+CREATE TABLE public.webhooks (
+    journal_id bigint NOT NULL,
+    provider text NOT NULL COLLATE pg_catalog."C",
+    event_id text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    operation_id uuid,
+    body bytea NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    status text NOT NULL COLLATE pg_catalog."C",
+    tries integer NOT NULL,
+    due_at timestamp with time zone,
+    version bigint NOT NULL,
+    CONSTRAINT webhooks_due CHECK (((status = 'parked'::text) = (due_at IS NOT NULL))),
+    CONSTRAINT webhooks_status CHECK ((status = ANY (ARRAY['applied'::text, 'parked'::text, 'unidentified'::text])))
+);
+
 ALTER TABLE ONLY public.accounts
     ADD CONSTRAINT accounts_pkey PRIMARY KEY (journal_id, code, unit);
+
+ALTER TABLE ONLY public.cases
+    ADD CONSTRAINT cases_pkey PRIMARY KEY (journal_id, case_id);
+
+ALTER TABLE ONLY public.checkouts
+    ADD CONSTRAINT checkouts_pkey PRIMARY KEY (journal_id);
 
 ALTER TABLE ONLY public.entries
     ADD CONSTRAINT entries_id_key UNIQUE (journal_id, id);
@@ -165,6 +325,12 @@ ALTER TABLE ONLY public.holds
 ALTER TABLE ONLY public.journals
     ADD CONSTRAINT journals_pkey PRIMARY KEY (journal_id);
 
+ALTER TABLE ONLY public.operations
+    ADD CONSTRAINT operations_pkey PRIMARY KEY (journal_id, operation_id);
+
+ALTER TABLE ONLY public.orders
+    ADD CONSTRAINT orders_pkey PRIMARY KEY (journal_id, order_id);
+
 ALTER TABLE ONLY public.postings
     ADD CONSTRAINT postings_account_key UNIQUE (journal_id, account, unit, seq);
 
@@ -174,18 +340,82 @@ ALTER TABLE ONLY public.postings
 ALTER TABLE ONLY public.prices
     ADD CONSTRAINT prices_pkey PRIMARY KEY (journal_id, tier, price_version);
 
+ALTER TABLE ONLY public.report_lines
+    ADD CONSTRAINT report_lines_pkey PRIMARY KEY (journal_id, provider, line_id);
+
 ALTER TABLE ONLY public.tiers
     ADD CONSTRAINT tiers_pkey PRIMARY KEY (journal_id, tier);
+
+ALTER TABLE ONLY public.webhooks
+    ADD CONSTRAINT webhooks_pkey PRIMARY KEY (journal_id, provider, event_id);
+
+CREATE INDEX cases_due ON public.cases USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX cases_open ON public.cases USING btree (journal_id, opened_at) WHERE (status <> 'resolved'::text);
+
+CREATE INDEX cases_order ON public.cases USING btree (journal_id, order_id);
 
 CREATE INDEX holds_customer ON public.holds USING btree (journal_id, customer, hold_id);
 
 CREATE INDEX holds_due ON public.holds USING btree (journal_id, expires_at) WHERE (status = 'held'::text);
+
+CREATE UNIQUE INDEX operations_captured ON public.operations USING btree (journal_id, order_id) WHERE ((kind = 'capture'::text) AND (status = 'succeeded'::text));
+
+CREATE INDEX operations_due ON public.operations USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX operations_order ON public.operations USING btree (journal_id, order_id);
+
+CREATE INDEX operations_payment ON public.operations USING btree (provider, payment) WHERE (payment <> ''::text);
+
+CREATE INDEX orders_customer ON public.orders USING btree (journal_id, customer, order_id);
+
+CREATE INDEX orders_due ON public.orders USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX orders_open ON public.orders USING btree (journal_id, customer) WHERE (status = 'pending'::text);
+
+CREATE INDEX report_lines_created ON public.report_lines USING btree (provider, created_at);
+
+CREATE INDEX report_lines_line ON public.report_lines USING btree (provider, line_id);
+
+CREATE INDEX report_lines_operation_id ON public.report_lines USING btree (operation_id) WHERE (operation_id IS NOT NULL);
+
+CREATE INDEX webhooks_due ON public.webhooks USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 GRANT SELECT,INSERT ON TABLE public.accounts TO tierledger_service;
 
 GRANT UPDATE(balance) ON TABLE public.accounts TO tierledger_service;
 
 GRANT UPDATE(version) ON TABLE public.accounts TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(suspended) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(owner) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(last_fact) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(due_at) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(resolution) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(resolved_reason) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(evidence) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(proposed_by) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(decided_by) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(resolved_at) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.cases TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.checkouts TO tierledger_service;
+
+GRANT UPDATE(pending) ON TABLE public.checkouts TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.entries TO tierledger_service;
 
@@ -201,6 +431,8 @@ GRANT UPDATE(status) ON TABLE public.holds TO tierledger_service;
 
 GRANT UPDATE(version) ON TABLE public.holds TO tierledger_service;
 
+GRANT UPDATE(pay_until) ON TABLE public.holds TO tierledger_service;
+
 GRANT SELECT,INSERT ON TABLE public.journals TO tierledger_service;
 
 GRANT UPDATE(seq) ON TABLE public.journals TO tierledger_service;
@@ -209,9 +441,77 @@ GRANT UPDATE(at) ON TABLE public.journals TO tierledger_service;
 
 GRANT UPDATE(hash) ON TABLE public.journals TO tierledger_service;
 
+GRANT SELECT,INSERT ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(payment) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(reference) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(authorized) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(taken) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(face) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(fee) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(tax) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(disputed) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(reason) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(next_action) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(sends) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(sent_at) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(told_at) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(due_at) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(answered) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(updated_at) ON TABLE public.operations TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.operations TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(reconciling) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(payment_status) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(items) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(captured) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(refunded_face) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(refunded_fee) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(refunded_tax) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(due_at) ON TABLE public.orders TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.orders TO tierledger_service;
+
 GRANT SELECT,INSERT ON TABLE public.postings TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.prices TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.report_lines TO tierledger_service;
+
+GRANT UPDATE(operation_id) ON TABLE public.report_lines TO tierledger_service;
+
+GRANT UPDATE(result) ON TABLE public.report_lines TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.report_lines TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.tiers TO tierledger_service;
 
@@ -222,3 +522,13 @@ GRANT UPDATE(price_version) ON TABLE public.tiers TO tierledger_service;
 GRANT UPDATE(limit_per_customer) ON TABLE public.tiers TO tierledger_service;
 
 GRANT UPDATE(version) ON TABLE public.tiers TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.webhooks TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.webhooks TO tierledger_service;
+
+GRANT UPDATE(tries) ON TABLE public.webhooks TO tierledger_service;
+
+GRANT UPDATE(due_at) ON TABLE public.webhooks TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.webhooks TO tierledger_service;

@@ -248,3 +248,12 @@ func (c *Client) ParseWebhook(body []byte, header http.Header, now time.Time) (E
 	}
 	return Event{ID: id, Type: w.Type, OccurredAt: w.Timestamp, Result: w.Data.result()}, nil
 }
+
+// ReadWebhook implements Provider.
+func (c *Client) ReadWebhook(body []byte) (Result, error) {
+	var w webhook
+	if err := w.parse(body); err != nil {
+		return Result{}, ErrWebhookUnreadable.Because("").From(err)
+	}
+	return w.Data.result(), nil
+}

@@ -46,6 +46,9 @@ type Provider interface {
 	// that its timestamp is held against. Errors: ErrWebhookSignatureInvalid,
 	// ErrWebhookTimestamp, ErrWebhookUnreadable.
 	ParseWebhook(body []byte, header http.Header, now time.Time) (Event, error)
+	// ReadWebhook reads the body of a webhook that was verified when it came. The error is
+	// ErrWebhookUnreadable.
+	ReadWebhook(body []byte) (Result, error)
 }
 
 // Capabilities are what can be done with a payment, depending on how it's made.

@@ -149,11 +149,15 @@ func (s *sandbox) startService(ctx context.Context) error {
 			return err
 		}
 	}
-	provider, err := sim.New(sim.Options{File: filepath.Join(s.store.Dir(), simName)})
+	secrets, err := service.NewSecret()
 	if err != nil {
 		return err
 	}
-	config.Sim = provider
+	provider, err := sim.New(sim.Options{File: filepath.Join(s.store.Dir(), simName), Secrets: secrets})
+	if err != nil {
+		return err
+	}
+	config.PayWith(provider, secrets)
 	if s.service, err = service.Start(ctx, config); err != nil {
 		return errors.Join(explainListen(err, config.Listen), provider.Close())
 	}

@@ -11,17 +11,21 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/payments"
 )
 
 // serveOptions are the settings of serve.
 type serveOptions struct {
 	config   service.Config
+	provider payments.Options
+	secrets  []string
 	natsURL  string
 	keysFile string
 	level    slog.LevelVar
@@ -72,6 +76,11 @@ func (o *serveOptions) flags(c *cobra.Command) {
 	flags.IntVar(&config.CommitConns, "commit-conns", config.CommitConns, "database connections for commits: `N` events can be busy at once")
 	flags.IntVar(&config.ReadConns, "read-conns", config.ReadConns, "`N` database connections for reads")
 	flags.DurationVar(&config.SweepEvery, "sweep-every", config.SweepEvery, "how often overdue holds of idle events are looked for")
+	flags.DurationVar(&config.WorkEvery, "work-every", config.WorkEvery, "how often operations with the payment provider are looked at that are due")
+	flags.StringVar(&o.provider.Name, "provider-name", "sim", "the payment provider's `NAME` in accounts and webhook paths")
+	flags.StringVar(&o.provider.URL, "provider-url", "", "the payment provider's `URL` (default: none, and nothing can be bought)")
+	flags.DurationVar(&o.provider.Timeout, "provider-timeout", 10*time.Second, "deadline of a call to the payment provider; beyond it the outcome is unknown")
+	flags.StringSliceVar(&o.secrets, "provider-secrets", nil, "whsec_… that the provider signs its webhooks with; two, with a comma, while it's changed")
 	flags.DurationVar(&config.DrainTimeout, "drain-timeout", config.DrainTimeout, "how long a stop waits for requests under way")
 	configFlag(c)
 	logFlag(c, &o.level, slog.LevelInfo)
@@ -125,10 +134,32 @@ func (o *serveOptions) prepare(ctx context.Context, log *slog.Logger) (closeBus 
 	if config.Keys, err = httpapi.LoadKeys(o.keysFile); err != nil {
 		return nil, err
 	}
+	if err := o.prepareProvider(); err != nil {
+		return nil, err
+	}
 	if err := checkSchema(ctx, config.DatabaseURL); err != nil {
 		return nil, err
 	}
 	return o.connectBus()
+}
+
+// prepareProvider makes the payment provider, if there's one.
+func (o *serveOptions) prepareProvider() (err error) {
+	if o.provider.URL == "" {
+		return nil
+	}
+	if len(o.secrets) == 0 {
+		return usagef("provider-secrets: required with provider-url, or no webhook could be verified")
+	}
+	if o.provider.Secrets, err = payments.ParseSecrets(o.secrets...); err != nil {
+		return usagef("provider-secrets: %w", err)
+	}
+	client, err := payments.NewClient(o.provider)
+	if err != nil {
+		return usagef("provider-url: %w", err)
+	}
+	o.config.Providers = func(string) ([]payments.Provider, error) { return []payments.Provider{client}, nil }
+	return nil
 }
 
 // connectBus connects to NATS. One that is away is told by /readyz, and doesn't

@@ -33,6 +33,7 @@ func books(t *testing.T, format string) string {
 	t.Helper()
 	ctx := context.Background()
 	db := pgtest.New(t)
+	db.Except("authorizations_open") // the memo below stands in for an order's
 	stores := pgtest.Stores(t, db, nil)
 	must := func(_ ledger.Receipt, err error) {
 		t.Helper()

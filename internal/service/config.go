@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/tierledger/tierledger/httpapi"
+	"github.com/tierledger/tierledger/payments"
 )
 
 // Config is everything a service is told. Validate refuses what can't work.
@@ -32,6 +33,10 @@ type Config struct {
 	// Sim is the simulated payment provider, served below /sim; nil for none. For
 	// development: nobody needs a key for it.
 	Sim http.Handler
+	// Providers makes the payment providers, new payments being made with the first. It's
+	// told where the service serves: the simulated provider is below that. nil: there are
+	// none, and nothing that costs money can be bought.
+	Providers func(self string) ([]payments.Provider, error)
 	// NATS is the connection that /readyz watches; nil for none.
 	NATS *nats.Conn
 	// CommitConns are database connections for commits, one per journal that is
@@ -43,6 +48,9 @@ type Config struct {
 	// SweepEvery is how often idle journals are looked at for overdue holds. Long:
 	// availability shows held tickets as held for longer; no buyer is refused by it.
 	SweepEvery time.Duration
+	// WorkEvery is how often the janitor looks for operations with the provider that are
+	// due. Long: what a webhook doesn't tell is learned later.
+	WorkEvery time.Duration
 	// DrainTimeout bounds the wait for requests that are under way at a stop.
 	// Too short: callers lose answers, and must repeat under the same key.
 	DrainTimeout time.Duration
@@ -59,6 +67,7 @@ func Default() Config {
 		CommitConns:  8,
 		ReadConns:    8,
 		SweepEvery:   time.Second,
+		WorkEvery:    time.Second,
 		DrainTimeout: 15 * time.Second,
 		Log:          slog.New(slog.DiscardHandler),
 	}
@@ -81,6 +90,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("read-conns: must be 1 to %d", maxConns)
 	case c.SweepEvery < 10*time.Millisecond || c.SweepEvery > time.Hour:
 		return errors.New("sweep-every: must be 10ms to 1h")
+	case c.WorkEvery < 10*time.Millisecond || c.WorkEvery > time.Hour:
+		return errors.New("work-every: must be 10ms to 1h")
 	case c.DrainTimeout < time.Second || c.DrainTimeout > 10*time.Minute:
 		return errors.New("drain-timeout: must be 1s to 10m")
 	}

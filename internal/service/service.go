@@ -18,11 +18,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/migrations"
+	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/recon"
 )
 
 // Limits of the HTTP server.
@@ -40,17 +44,42 @@ type Stores struct {
 	Reader *ledger.Reader
 	Events *buckets.Store
 	Holds  *holds.Store
+	Cases  *cases.Store
+	Orders *orders.Store
+	Recon  *recon.Store
 }
 
-// Fit puts the stores on their pools. Close the ledger before the pools.
-func Fit(commits, reads *pgxpool.Pool, observe func(ledger.Batch)) Stores {
+// Parts are what the stores are put on.
+type Parts struct {
+	Commits, Reads *pgxpool.Pool
+	Observe        func(ledger.Batch) // may be nil
+	Providers      []payments.Provider
+	// Operations is told of the new state of every operation; may be nil.
+	Operations func(payments.Kind, orders.OperationStatus)
+	Log        *slog.Logger // nil: nowhere
+}
+
+// Fit puts the stores together. Close the orders before the ledger, and that before the
+// pools.
+func Fit(p Parts) Stores {
 	l := ledger.New(ledger.Options{
-		Pool: commits, Observe: observe,
-		Shelves: []func() ledger.Shelf{buckets.NewShelf, holds.Shelves()},
+		Pool: p.Commits, Observe: p.Observe,
+		Shelves: []func() ledger.Shelf{
+			buckets.NewShelf, holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
+		},
 	})
-	reader := ledger.NewReader(reads)
-	events := buckets.NewStore(l, reader, reads)
-	return Stores{Ledger: l, Reader: reader, Events: events, Holds: holds.NewStore(l, events, reads)}
+	reader := ledger.NewReader(p.Reads)
+	events := buckets.NewStore(l, reader, p.Reads)
+	s := Stores{
+		Ledger: l, Reader: reader, Events: events,
+		Holds: holds.NewStore(l, events, p.Reads), Cases: cases.NewStore(events, p.Reads),
+	}
+	s.Orders = orders.NewStore(orders.Options{
+		Ledger: l, Reader: reader, Events: events, Holds: s.Holds, Cases: s.Cases, Reads: p.Reads,
+		Providers: p.Providers, Observe: p.Operations, Log: p.Log,
+	})
+	s.Recon = recon.NewStore(l, s.Orders, s.Cases, p.Reads)
+	return s
 }
 
 // Service is a running service. Its stores are for use beside HTTP, by tests and
@@ -64,8 +93,8 @@ type Service struct {
 	metrics  *httpapi.Metrics
 	server   *http.Server
 	listener net.Listener
-	stop     context.CancelFunc // of the sweeper
-	sweeper  sync.WaitGroup
+	stop     context.CancelFunc // of the sweeper and the janitor
+	workers  sync.WaitGroup
 	done     chan error
 }
 
@@ -76,22 +105,23 @@ func Start(ctx context.Context, c Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{config: c, done: make(chan error, 1), metrics: httpapi.NewMetrics()}
-	if err := s.open(ctx); err != nil {
-		s.closePools()
+	if err := s.listen(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.listen(ctx); err != nil {
+	if err := s.open(ctx); err != nil {
+		s.listener.Close()
 		s.closePools()
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.sweeper.Go(func() { s.sweep(background) })
+	s.workers.Go(func() { s.sweep(background) })
+	s.workers.Go(func() { s.work(background) })
 	go s.serve()
 	return s, nil
 }
 
-// open makes the pools and what stands on them. It doesn't connect.
+// open makes the pools and what stands on them, and the handler. It doesn't connect.
 func (s *Service) open(ctx context.Context) (err error) {
 	c := s.config
 	s.commits, err = pg.Open(ctx, pg.Options{
@@ -105,7 +135,20 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Stores = Fit(s.commits, s.reads, s.observe)
+	var providers []payments.Provider
+	if c.Providers != nil {
+		if providers, err = c.Providers(s.URL()); err != nil {
+			return err
+		}
+	}
+	s.Stores = Fit(Parts{Commits: s.commits, Reads: s.reads, Observe: s.observe, Providers: providers,
+		Operations: s.metrics.ObserveOperation, Log: c.Log})
+	s.metrics.SetQueueDepth(s.Ledger.Waiting)
+	s.server.Handler = besideSim(c.Sim, httpapi.New(httpapi.Config{
+		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
+		Keys: c.Keys, LoopbackAdmin: c.LoopbackAdmin, Ready: s.checks(),
+		Metrics: s.metrics, Log: c.Log, Version: c.Version,
+	}))
 	return nil
 }
 
@@ -120,13 +163,7 @@ func (s *Service) observe(b ledger.Batch) {
 // listen takes the address and makes the server.
 func (s *Service) listen(ctx context.Context) error {
 	c := s.config
-	s.metrics.SetQueueDepth(s.Ledger.Waiting)
 	s.server = &http.Server{
-		Handler: besideSim(c.Sim, httpapi.New(httpapi.Config{
-			Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds,
-			Keys: c.Keys, LoopbackAdmin: c.LoopbackAdmin, Ready: s.checks(),
-			Metrics: s.metrics, Log: c.Log, Version: c.Version,
-		})),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -149,15 +186,17 @@ func (s *Service) listen(ctx context.Context) error {
 	return nil
 }
 
+// simPrefix is where the simulated provider's paths begin.
+const simPrefix = "/sim"
+
 // besideSim serves the simulated provider below /sim, and the API elsewhere.
 func besideSim(sim, api http.Handler) http.Handler {
 	if sim == nil {
 		return api
 	}
-	const prefix = "/sim"
-	sim = http.StripPrefix(prefix, sim)
+	sim = http.StripPrefix(simPrefix, sim)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, prefix+"/") {
+		if strings.HasPrefix(r.URL.Path, simPrefix+"/") {
 			sim.ServeHTTP(w, r)
 			return
 		}
@@ -218,6 +257,29 @@ func (s *Service) sweep(ctx context.Context) {
 	}
 }
 
+// work does what is due with the payment providers, again and again, until ctx ends.
+func (s *Service) work(ctx context.Context) {
+	ticker := time.NewTicker(s.config.WorkEvery)
+	defer ticker.Stop()
+	for {
+		backlog, err := s.Orders.Work(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.config.Log.Warn("janitor failed", slog.Any("error", err))
+		}
+		if ctx.Err() == nil {
+			s.metrics.SetBacklog(backlog)
+		}
+		if open, err := s.Cases.CountOpen(ctx); err == nil { // else the database is away, and all say so
+			s.metrics.SetOpenCases(open)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
 // URL is where the service serves, with the real port.
 func (s *Service) URL() string {
 	scheme := "http"
@@ -242,7 +304,8 @@ func (s *Service) Close(ctx context.Context) error {
 		err = fmt.Errorf("drain: %w", err)
 	}
 	s.stop()
-	s.sweeper.Wait()
+	s.workers.Wait()
+	s.Orders.Close(ctx)
 	s.Ledger.Close()
 	s.closePools()
 	return err

@@ -11,9 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/recon"
 )
 
 // maxViolations bounds what is kept of one check; the rest is counted.
@@ -107,7 +110,8 @@ func (v *verifier) prepare(ctx context.Context) error {
 
 func (v *verifier) run(ctx context.Context) error {
 	v.summary.OK = true
-	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), holds.Checks()) {
+	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), holds.Checks(), cases.Checks(),
+		orders.Checks(), recon.Checks()) {
 		err := v.check(c.Name, c.Says, func(violated func(string)) error {
 			rows, err := v.tx.Query(ctx, c.SQL, v.journal)
 			if err != nil {

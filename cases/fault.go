@@ -1,0 +1,29 @@
+package cases
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/tierledger/tierledger/fault"
+)
+
+// Codes of cases, in the order in which they're judged.
+var (
+	ErrCaseNotFound = &fault.Def{Kind: fault.NotFound, Code: "case_not_found",
+		Title: "There's no such case."}
+	ErrCaseState = &fault.Def{Kind: fault.Conflict, Code: "case_state",
+		Title: "The case isn't in a state in which this can be done."}
+	ErrResolution = &fault.Def{Kind: fault.Conflict, Code: "resolution_not_possible",
+		Title: "The case can't be resolved like this."}
+	ErrSamePerson = &fault.Def{Kind: fault.Forbidden, Code: "same_person",
+		Title: "Whoever proposed a resolution can't decide on it."}
+)
+
+// Defs lists the codes of this package.
+func Defs() []*fault.Def {
+	return []*fault.Def{ErrCaseNotFound, ErrCaseState, ErrResolution, ErrSamePerson}
+}
+
+// NotFound is ErrCaseNotFound about a case.
+func NotFound(id uuid.UUID) error {
+	return ErrCaseNotFound.Because("%s", id).With("case_id", id)
+}

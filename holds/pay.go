@@ -1,0 +1,114 @@
+package holds
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// Naming is a command's body that needs holds: those are read with the batch, together
+// with the accounts that they lead to.
+type Naming interface{ HoldIDs() []uuid.UUID }
+
+// Find gives a hold that a command named, as the batch left it so far. The caller may
+// change what it gets: that's a copy.
+func Find(s *ledger.State, id uuid.UUID) (Hold, bool) {
+	h, ok := shelfOf(s).holds[id]
+	if !ok {
+		return Hold{}, false
+	}
+	found := *h
+	event := buckets.ShelfOf(s).Event
+	found.of(event.Event, event.Currency)
+	return found, true
+}
+
+// Row is the row of a changed hold, for the decision that changed it.
+func Row(h Hold) ledger.Row { return changedRow{&h} }
+
+// Pay gives the hold as it is while it's paid for. Its grace is fixed by the first
+// payment: so long after expires_at, whatever else is tried.
+func (h *Hold) Pay(grace time.Duration, version ledger.Seq) Hold {
+	paying := h.to(PaymentPending, version)
+	if paying.PayUntil == nil {
+		paying.PayUntil = new(h.ExpiresAt.Add(grace))
+	}
+	return paying
+}
+
+// Again gives the hold as it is after a payment that certainly wasn't made: held until
+// its own deadline as before, or ended when that has passed.
+func (h *Hold) Again(now time.Time, version ledger.Seq) (Hold, []ledger.Leg) {
+	if h.Status == PaymentPending && h.ExpiresAt.After(now) {
+		return h.to(Held, version), nil
+	}
+	return h.End(now, version)
+}
+
+// End gives the hold as it is after it ended for another reason than a purchase, and
+// the legs that put its tickets back: released before its deadline, expired after it.
+func (h *Hold) End(now time.Time, version ledger.Seq) (Hold, []ledger.Leg) {
+	if h.ExpiresAt.After(now) {
+		return h.end(Released, version)
+	}
+	return h.end(Expired, version)
+}
+
+// Reconcile gives the hold as it is when its grace has ended and nobody knows whether
+// it was paid: the tickets stay.
+func (h *Hold) Reconcile(version ledger.Seq) Hold { return h.to(Reconciling, version) }
+
+// Confirm gives the hold as it is after it was bought, and the legs that make its
+// tickets the customer's.
+func (h *Hold) Confirm(version ledger.Seq) (Hold, []ledger.Leg) {
+	return h.to(Confirmed, version), move(h.Items, ledger.HeldBy(h.Customer), ledger.SoldTo(h.Customer))
+}
+
+// Take makes the legs that sell tickets which nobody holds; see Fits.
+func Take(customer string, items []Item) []ledger.Leg {
+	return move(items, ledger.Available, ledger.SoldTo(customer))
+}
+
+// Return makes the legs that put sold tickets back on sale.
+func Return(customer string, items []Item) []ledger.Leg {
+	return move(items, ledger.SoldTo(customer), ledger.Available)
+}
+
+// WithinLimits tells whether a customer, with what it holds and owns, keeps the limits
+// in force now; the error is ErrLimitExceeded.
+func WithinLimits(s *ledger.State, customer string, items []Item) error {
+	return withinLimits(s, customer, tiersOf(s, items, false))
+}
+
+// Fits tells whether tickets that nobody holds could be sold to a customer now. Errors:
+// ErrLimitExceeded, ErrSoldOut or ErrTemporarilyHeld.
+func Fits(s *ledger.State, customer string, items []Item) error {
+	wanted := tiersOf(s, items, true)
+	if err := withinLimits(s, customer, wanted); err != nil {
+		return err
+	}
+	return enough(s, wanted)
+}
+
+// tiersOf adds lines up by tier; without asking, for what the customer has already.
+func tiersOf(s *ledger.State, items []Item, ask bool) []quantity {
+	var wanted []quantity
+next:
+	for _, i := range items {
+		n := i.Quantity
+		if !ask {
+			n = 0
+		}
+		for j := range wanted {
+			if wanted[j].tier.Tier == i.Tier {
+				wanted[j].n += n
+				continue next
+			}
+		}
+		wanted = append(wanted, quantity{buckets.ShelfOf(s).Tiers[i.Tier], n})
+	}
+	return wanted
+}

@@ -1,0 +1,347 @@
+package orders
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/payments"
+)
+
+// Limits of a round of the janitor.
+const (
+	maxDue     = 256              // of each sort; the next round goes on
+	maxWorkers = 32               // at once
+	maxStep    = 20 * time.Second // for one of them: calls have deadlines of their own
+)
+
+// Backlog is what waits for an outcome.
+type Backlog struct {
+	Due     int           // worked on in this round
+	Unknown int           // operations that were sent and have no outcome
+	Oldest  time.Duration // since the first of them was sent
+}
+
+// due is something whose time has come.
+type due struct {
+	journal  ledger.JournalID
+	order    uuid.UUID
+	hold     uuid.UUID
+	customer string
+	provider string
+	id       uuid.UUID // of the operation
+	since    time.Duration
+}
+
+// Work does what is due: operations without outcome, orders whose time is over, parked
+// webhooks, cases for policy. It's idempotent; any number may run at once, in any number
+// of processes, for a lease gives each operation to one. What fails is due again later;
+// the errors are joined.
+func (s *Store) Work(ctx context.Context) (Backlog, error) {
+	var b Backlog
+	var errs []error
+	for _, sort := range []func(context.Context) ([]func(context.Context) error, error){
+		s.dueOperations, s.dueOrders, s.dueWebhooks, s.dueCases,
+	} {
+		steps, err := sort(ctx)
+		errs = append(errs, err, s.run(ctx, steps))
+		b.Due += len(steps)
+	}
+	var seconds float64
+	if err := s.Reads.QueryRow(ctx, sqlUnsettled).Scan(&b.Unknown, &seconds); err != nil {
+		errs = append(errs, pg.Fault(fmt.Errorf("count operations without outcome: %w", err)))
+	}
+	b.Oldest = time.Duration(seconds * float64(time.Second))
+	return b, errors.Join(errs...)
+}
+
+// run does steps side by side.
+func (s *Store) run(ctx context.Context, steps []func(context.Context) error) error {
+	errs := make([]error, len(steps))
+	places := make(chan struct{}, maxWorkers)
+	var workers sync.WaitGroup
+	for i, step := range steps {
+		places <- struct{}{}
+		workers.Go(func() {
+			defer func() { <-places }()
+			ctx, cancel := context.WithTimeout(ctx, maxStep)
+			defer cancel()
+			if err := step(ctx); err != nil && !errors.Is(err, errNotDue) {
+				errs[i] = err
+			}
+		})
+	}
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
+// find reads what is due by a statement.
+func (s *Store) find(ctx context.Context, sql string) ([]due, error) {
+	rows, _ := s.Reads.Query(ctx, sql, maxDue) // its error comes with the rows
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d due, err error) {
+		var seconds float64
+		err = row.Scan(&d.journal, &d.order, &d.hold, &d.customer, &d.provider, &d.id, &seconds)
+		d.since = time.Duration(seconds * float64(time.Second))
+		return d, err
+	})
+	return list, pg.Fault(err)
+}
+
+// refDue says which order is due.
+func (s *Store) refDue(ctx context.Context, d due) (ref, error) {
+	to := ref{order: d.order, hold: d.hold, customer: d.customer, provider: d.provider}
+	return to, s.complement(ctx, d.journal, &to)
+}
+
+func (s *Store) dueOperations(ctx context.Context) ([]func(context.Context) error, error) {
+	list, err := s.find(ctx, sqlDueOperations)
+	steps := make([]func(context.Context) error, len(list))
+	for i, d := range list {
+		steps[i] = func(ctx context.Context) error { return s.workOn(ctx, d) }
+	}
+	return steps, err
+}
+
+// workOn leases an operation and finds out what came of it: by its first call, or by a
+// lookup; if the provider doesn't know it, by calling again under its id.
+func (s *Store) workOn(ctx context.Context, d due) error {
+	to, err := s.refDue(ctx, d)
+	if err != nil {
+		return err
+	}
+	receipt, o, err := s.do(ctx, d.journal, ownCommand(d.journal, &claim{ref: to, operation: d.id}))
+	if err != nil {
+		return err
+	}
+	op, err := s.operation(ctx, d.journal, d.id)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // from here on the provider is told
+	if op.sends == 1 {
+		_, _, err = s.perform(ctx, to, op, receipt.Seq)
+		return err
+	}
+	p := s.provider(op.Provider)
+	if p == nil {
+		return payments.ErrProviderUnavailable.Because("provider %s isn't configured", op.Provider)
+	}
+	finding, err := p.Lookup(ctx, op.ID)
+	switch {
+	case err != nil:
+		s.Log.LogAttrs(ctx, slog.LevelDebug, "a lookup failed", slog.String("operation_id", op.ID.String()), slog.Any("error", err))
+		return nil // it's due again by the schedule
+	case finding.Found:
+		_, _, err = s.apply(ctx, to, op.ID, evidence{FromLookup, finding.Result}, receipt.Seq)
+		return err
+	}
+	return s.workOnMissing(ctx, to, op, o, receipt, p.Capabilities(op.method).KeyLifetime)
+}
+
+// workOnMissing goes on with an operation that the provider doesn't know.
+func (s *Store) workOnMissing(ctx context.Context, to ref, op *Operation, o *Order, leased ledger.Receipt, keyLifetime time.Duration) error {
+	now := leased.At
+	age := now.Sub(*op.sentAt)
+	sent := op.Status == OpSent || op.Status == OpUnknown
+	var err error
+	switch {
+	case sent && age < keyLifetime-keyMargin && (op.Kind != payments.Authorize || o.Status == Pending && now.Before(o.PayUntil)):
+		_, _, err = s.perform(ctx, to, op, leased.Seq)
+	case op.Kind == payments.Authorize && sent && age >= settles:
+		_, _, err = s.apply(ctx, to, op.ID, evidence{FromAbsence, payments.Result{
+			Operation: op.ID, Kind: op.Kind, Outcome: payments.NotAttempted, Reason: "unknown_to_provider",
+		}}, leased.Seq)
+	}
+	return err
+}
+
+func (s *Store) dueOrders(ctx context.Context) ([]func(context.Context) error, error) {
+	list, err := s.find(ctx, sqlDueOrders)
+	steps := make([]func(context.Context) error, len(list))
+	for i, d := range list {
+		steps[i] = func(ctx context.Context) error {
+			to, err := s.refDue(ctx, d)
+			if err != nil {
+				return err
+			}
+			receipt, o, err := s.do(ctx, d.journal, ownCommand(d.journal, &timeout{to}))
+			if err == nil {
+				s.follow(ctx, to, receipt, o)
+			}
+			return err
+		}
+	}
+	return steps, err
+}
+
+func (s *Store) dueCases(ctx context.Context) ([]func(context.Context) error, error) {
+	list, err := s.Cases.Due(ctx, maxDue)
+	steps := make([]func(context.Context) error, len(list))
+	for i, d := range list {
+		steps[i] = func(ctx context.Context) error {
+			to, _, err := s.refOf(ctx, d.Order)
+			if err != nil {
+				return err
+			}
+			return s.settle(ctx, to, d.ID)
+		}
+	}
+	return steps, err
+}
+
+func (s *Store) dueWebhooks(ctx context.Context) ([]func(context.Context) error, error) {
+	rows, _ := s.Reads.Query(ctx, sqlDueWebhooks, maxDue) // its error comes with the rows
+	type parked struct {
+		journal ledger.JournalID
+		webhook
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p parked, err error) {
+		var operation *uuid.UUID
+		err = row.Scan(&p.journal, &p.provider, &p.event, &p.kind, &operation, &p.body, &p.receivedAt, &p.tries)
+		if operation != nil {
+			p.operation = *operation
+		}
+		return p, err
+	})
+	steps := make([]func(context.Context) error, len(list))
+	for i := range list {
+		w := &list[i].webhook
+		steps[i] = func(ctx context.Context) error { return s.again(ctx, list[i].journal, w) }
+	}
+	return steps, pg.Fault(err)
+}
+
+// Receive verifies a webhook over its raw body and commits it, with what it brings. When
+// it returns nil the webhook is durably stored, applied or parked. Errors:
+// ErrProviderNotFound, payments.ErrWebhookSignatureInvalid, payments.ErrWebhookTimestamp,
+// payments.ErrWebhookUnreadable, and those of ledger.Do: the provider sends it again.
+func (s *Store) Receive(ctx context.Context, provider string, body []byte, header http.Header) error {
+	p := s.provider(provider)
+	if p == nil {
+		return ErrProviderNotFound.Because("%q", provider)
+	}
+	now, err := s.clock.Now(ctx)
+	if err != nil {
+		return err
+	}
+	event, err := p.ParseWebhook(body, header, now)
+	if err != nil {
+		return err
+	}
+	w := &webhook{provider: provider, event: event.ID, kind: event.Type, operation: event.Result.Operation, body: body}
+	return s.take(ctx, w, event.Result, "webhook")
+}
+
+// again tries a parked webhook: its body was verified when it came.
+func (s *Store) again(ctx context.Context, journal ledger.JournalID, w *webhook) error {
+	p := s.provider(w.provider)
+	if p == nil {
+		return ErrProviderNotFound.Because("%q", w.provider)
+	}
+	result, err := p.ReadWebhook(w.body)
+	if err != nil {
+		return fmt.Errorf("parked webhook %s of journal %d: %w", w.event, journal, err)
+	}
+	return s.take(ctx, w, result, "webhook "+strconv.Itoa(w.tries))
+}
+
+// take commits what a webhook says.
+func (s *Store) take(ctx context.Context, w *webhook, r payments.Result, mark string) error {
+	a, err := s.about(ctx, w.provider, r)
+	switch {
+	case err != nil:
+		return err
+	case !a.ours:
+		return s.commitWebhook(ctx, ledger.System, w, mark, &unidentified{w, r})
+	case !a.found:
+		return s.commitWebhook(ctx, a.journal, w, mark, &park{w})
+	}
+	journal := a.journal
+	err = s.commitWebhook(ctx, journal, w, mark,
+		&observe{ref: a.ref, operation: a.operation, evidence: evidence{FromWebhook, r}, webhook: w})
+	if f := fault.As(err); errors.Is(err, errParked) || f != nil && f.Kind == fault.Internal {
+		if !errors.Is(err, errParked) {
+			s.Log.LogAttrs(ctx, slog.LevelError, "a webhook couldn't be applied", slog.String("event_id", w.event), slog.Any("error", err))
+		}
+		return s.commitWebhook(ctx, journal, w, mark, &park{w})
+	}
+	return err
+}
+
+// subject is what a webhook is about.
+type subject struct {
+	ref
+	journal   ledger.JournalID
+	operation uuid.UUID
+	ours      bool // it names an event of ours
+	found     bool // and an order
+}
+
+// about finds what a provider's word is about: the operation that it names, if that's
+// ours, else a step of the provider's own with the payment that an operation of ours made.
+func (s *Store) about(ctx context.Context, provider string, r payments.Result) (subject, error) {
+	var a subject
+	for _, named := range []uuid.UUID{r.Operation, r.Payment.Operation} {
+		journal, ok := ledger.JournalOf(named)
+		if !ok {
+			continue
+		}
+		if _, err := s.journalOf(ctx, named); errors.Is(err, ErrOrderNotFound) {
+			continue
+		} else if err != nil {
+			return a, err
+		}
+		a.ours, a.journal = true, journal
+		to, found, err := s.findRef(ctx, journal, sqlRefOfOperation, named)
+		if err != nil {
+			return a, err
+		}
+		if !found {
+			continue
+		}
+		a.ref, a.found, a.operation = to, true, named
+		if named != r.Operation {
+			a.operation = ledger.NewID(journal, ledger.SystemPrincipal, "foreign", provider, r.Reference)
+		}
+		return a, nil
+	}
+	return a, nil
+}
+
+// commitWebhook commits a command of a webhook, and begins what it has sent.
+func (s *Store) commitWebhook(ctx context.Context, journal ledger.JournalID, w *webhook, mark string, body ledger.Body) error {
+	receipt, err := s.Ledger.Do(ctx, journal, ledger.Command{
+		ID:        ledger.NewID(journal, ledger.SystemPrincipal, mark, w.provider, w.event),
+		Principal: ledger.SystemPrincipal, Body: body,
+	})
+	if err != nil || receipt.Replayed {
+		return err
+	}
+	if b, ok := body.(*observe); ok && receipt.Kind != KindWebhook {
+		var o Order
+		if err := unmarshal(receipt.Data, &o); err != nil {
+			return err
+		}
+		s.follow(ctx, b.ref, receipt, &o)
+	}
+	return nil
+}
+
+func unmarshal(data json.RawMessage, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read an entry's data: %w", err)
+	}
+	return nil
+}

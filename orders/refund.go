@@ -1,0 +1,211 @@
+package orders
+
+import (
+	"fmt"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/payments"
+)
+
+// maxReason bounds the text of a reason, in bytes.
+const maxReason = 500
+
+// RefundRequest is what's to be paid back, and whether tickets come back with it.
+// Without an amount and items it's all that's left.
+type RefundRequest struct {
+	Amount        *buckets.Money `json:"amount,omitempty"` // in the order's currency; 0 returns tickets alone
+	Items         []RefundLine   `json:"items,omitempty"`  // which tickets; without an amount, what they cost
+	ReturnTickets bool           `json:"return_tickets"`   // they go on sale again
+	Reason        string         `json:"reason"`
+}
+
+// RefundLine is a quantity of a tier.
+type RefundLine struct {
+	Tier     ledger.Unit   `json:"tier"`
+	Quantity ledger.Amount `json:"quantity"`
+}
+
+// validate refuses what no state of the order could make right.
+func (r *RefundRequest) validate() error {
+	switch {
+	case r.Reason == "" || len(r.Reason) > maxReason:
+		return fault.BadField("reason", "must have 1 to %d bytes", maxReason)
+	case len(r.Items) > holds.MaxItems:
+		return fault.BadField("items", "at most %d lines", holds.MaxItems)
+	case r.Amount != nil && r.Amount.Amount < 0:
+		return fault.BadField("amount.amount", "can't be negative")
+	case r.Amount != nil && r.Amount.Amount == 0 && (!r.ReturnTickets || len(r.Items) == 0):
+		return fault.BadField("amount.amount", "0 returns tickets alone: name them in items, with return_tickets")
+	case r.Amount != nil && len(r.Items) == 0 && r.ReturnTickets:
+		return fault.BadField("items", "must name the tickets that an amount returns")
+	}
+	for i, l := range r.Items {
+		if l.Quantity < 1 || l.Quantity > holds.MaxQuantity {
+			return fault.BadField(fmt.Sprintf("items[%d].quantity", i), "must be 1 to %d", holds.MaxQuantity)
+		}
+	}
+	return nil
+}
+
+// refund is the command that pays back.
+type refund struct {
+	ref
+	request RefundRequest
+	ifMatch *ledger.Seq
+}
+
+// Decide owes the amount to the buyer, puts tickets back on sale, and sends the refund.
+func (c *refund) Decide(s *ledger.State) (ledger.Decision, error) {
+	d, err := c.open(s)
+	if err != nil {
+		return ledger.Decision{}, err
+	}
+	o := d.order
+	switch {
+	case c.ifMatch != nil && *c.ifMatch != o.Version:
+		return ledger.Decision{}, versionConflict(o)
+	case o.Captured.Amount == 0 && o.Total.Amount > 0 || !o.Status.Owns():
+		return ledger.Decision{}, ErrOrderNotCaptured.Because("order %s is %s", o.ID, o.Status).With("order_id", o.ID)
+	case c.request.Amount != nil && c.request.Amount.Currency != d.event.Currency:
+		return ledger.Decision{}, ErrCurrencyMismatch.Because("order %s is in %s", o.ID, d.event.Currency).
+			With("currency", d.event.Currency)
+	}
+	items, cost, err := c.lines(d)
+	if err != nil {
+		return ledger.Decision{}, err
+	}
+	parts, err := c.parts(d, cost)
+	if err != nil {
+		return ledger.Decision{}, err
+	}
+	if c.request.ReturnTickets {
+		d.legs = append(d.legs, holds.Return(d.customer, items)...)
+	}
+	if parts.Sum() > 0 {
+		d.payBack(parts, c.request.Reason)
+	}
+	return d.decide(KindRefundAsked), nil
+}
+
+// lines takes the asked tickets off the order's lines, if they're to come back, and tells
+// what they cost. Without any asked it's all that the order owns.
+func (c *refund) lines(d *deal) ([]holds.Item, holds.Parts, error) {
+	var items []holds.Item
+	var cost holds.Parts
+	asked := c.request.Items
+	if len(asked) == 0 {
+		for _, i := range d.order.tickets() {
+			asked = append(asked, RefundLine{i.Tier, i.Quantity})
+		}
+	}
+	for _, l := range asked {
+		need := l.Quantity
+		var owned ledger.Amount
+		for i := range d.order.Items {
+			line := &d.order.Items[i]
+			if line.Tier != l.Tier {
+				continue
+			}
+			left := line.Quantity - line.Returned
+			owned += left
+			n := min(left, need)
+			if n == 0 {
+				continue
+			}
+			need -= n
+			item := line.Item
+			item.Quantity = n
+			items = append(items, item)
+			cost = cost.Plus(line.Of(n))
+			if c.request.ReturnTickets {
+				line.Returned += n
+			}
+		}
+		if need > 0 {
+			return nil, cost, ErrTicketsNotOwned.Because("the order owns %d of %s, %d asked", owned, l.Tier, l.Quantity).
+				With("tier", l.Tier).With("owned", owned).With("asked", l.Quantity)
+		}
+	}
+	return items, cost, nil
+}
+
+// parts tells what the refund takes of each part of the order.
+func (c *refund) parts(d *deal, cost holds.Parts) (holds.Parts, error) {
+	o, left := d.order, d.order.left()
+	most := min(left.Sum(), o.Captured.Amount-o.RefundedParts.Sum())
+	asked := cost.Sum()
+	switch {
+	case c.request.Amount != nil:
+		asked = c.request.Amount.Amount
+	case len(c.request.Items) == 0:
+		asked = most
+	}
+	if asked > most || asked == 0 && most == 0 && c.request.Amount == nil && o.Total.Amount > 0 {
+		return holds.Parts{}, ErrRefundExceedsCaptured.
+			Because("%d was captured, %d was refunded, %d asked", o.Captured.Amount, o.RefundedParts.Sum(), asked).
+			With("captured", o.Captured.Amount).With("refunded", o.RefundedParts.Sum()).With("asked", asked)
+	}
+	if c.request.Amount == nil && len(c.request.Items) > 0 &&
+		cost.Face <= left.Face && cost.Fee <= left.Fee && cost.Tax <= left.Tax {
+		return cost, nil
+	}
+	return split(asked, left), nil
+}
+
+// split divides an amount over parts in proportion to what's left of them, by largest
+// remainder in the order face, fee, tax: the shares sum to the amount, and none is more
+// than what's left of its part.
+func split(amount ledger.Amount, left holds.Parts) holds.Parts {
+	whole := left.Sum()
+	if whole == 0 {
+		return holds.Parts{}
+	}
+	weights := [3]ledger.Amount{left.Face, left.Fee, left.Tax}
+	var shares [3]ledger.Amount
+	var remainders [3]decimal.Decimal
+	rest := amount
+	for i, w := range weights {
+		q, r := decimal.NewFromInt(int64(amount)).Mul(decimal.NewFromInt(int64(w))).QuoRem(decimal.NewFromInt(int64(whole)), 0)
+		shares[i], remainders[i] = ledger.Amount(q.IntPart()), r
+		rest -= shares[i]
+	}
+	for ; rest > 0; rest-- {
+		most := 0
+		for i := range remainders {
+			if remainders[i].GreaterThan(remainders[most]) {
+				most = i
+			}
+		}
+		shares[most]++
+		remainders[most] = decimal.NewFromInt(-1)
+	}
+	return holds.Parts{Face: shares[0], Fee: shares[1], Tax: shares[2]}
+}
+
+// payBack owes parts to the buyer, and sends the refund of the payment that took them.
+func (d *deal) payBack(parts holds.Parts, reason string) {
+	o := d.order
+	d.proceeds(refundsPending(d.provider), holds.Parts{}.Minus(parts))
+	o.RefundedParts = o.RefundedParts.Plus(parts)
+	op := d.send(payments.Refund, d.paymentTaken(), parts.Sum(), reason)
+	op.parts = parts
+	o.PaymentStatus = PaymentRefunding
+}
+
+// paymentTaken is the provider's reference of the payment that paid the order.
+func (d *deal) paymentTaken() string {
+	if c := d.last(payments.Capture); c != nil && c.Status == OpSucceeded {
+		return c.Payment
+	}
+	for _, a := range d.order.Operations {
+		if a.Kind == payments.Authorize && a.Status == OpSucceeded && a.taken > 0 {
+			return a.Payment
+		}
+	}
+	return ""
+}
