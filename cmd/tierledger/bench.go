@@ -18,11 +18,12 @@ func benchCommand() *cobra.Command {
 		Long: `bench loads the ledger and tells how it did, beside other ways to do the same work on
 the same PostgreSQL. Without --database-url it runs on a private PostgreSQL, which is
 removed at the end.`,
-		Example: `  tierledger bench hot-tier --baseline --floor`,
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: `  tierledger bench hot-tier --baseline --floor
+  tierledger bench sale`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(hotTierCommand(), benchServerCommand())
+	c.AddCommand(hotTierCommand(), saleCommand(), benchServerCommand())
 	return c
 }
 
@@ -120,7 +121,7 @@ func benchServerCommand() *cobra.Command {
 			return s.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVar(&system, "system", string(bench.Product), "product, row-lock or single-statement")
+	c.Flags().StringVar(&system, "system", string(bench.Product), "product, selling, row-lock or single-statement")
 	c.Flags().StringVar(&s.Profile, "profile", "", "write a CPU profile to `FILE`")
 	return c
 }

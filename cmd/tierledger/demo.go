@@ -31,11 +31,13 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Play a whole ticket sale on this machine, then audit it",
 		Long: `demo starts what dev does, on a temporary store, and plays a sale through the real HTTP
-API: a crowd rushes for too few tickets; some keep them, some walk away, so that their
-holds run out and the tickets come back, some give them back, some repeat or alter a
-request, some want more than they may have. Then it compares what the API told with
-what the buyers wrote down, verifies the ledger and reports. Nothing is paid in this
-version: a hold ends after three seconds.
+API: a crowd rushes for too few tickets; some walk away, so that their holds run out and
+the tickets come back, some give them back, some repeat or alter a request, some want
+more than they may have. Most pay, with a simulated provider that is as providers are:
+it declines, answers late or not at all, fails to capture, and some transfers come when
+their order has been given up. Then the demo compares what the API told with what the
+buyers wrote down, the orders with the provider's own report, verifies the ledger and
+reports, with what stays open by design. A hold ends after nine seconds.
 
 Without --exit it goes on serving afterwards, for you to try things.
 
@@ -119,9 +121,10 @@ func (o *demoOptions) play(ctx context.Context, s *sandbox, stdout, stderr io.Wr
 // tellTries says what to do with a sandbox that goes on.
 func tellTries(w io.Writer, url string) {
 	fmt.Fprintf(w, `
-The event is still on sale; its holds last three seconds. Try:
+The event is still on sale; its holds last nine seconds, the first four to begin a payment. Try:
   curl %[1]s/v1/events/%[2]s/availability
   curl %[1]s/v1/events/%[2]s/holds -H 'Idempotency-Key: mine' --json '{"customer":"me","items":[{"tier":"ga","quantity":2}]}'
+  curl '%[1]s/v1/orders?event=%[2]s&limit=3'
   curl '%[1]s/v1/events/%[2]s/entries?limit=3'
 Ctrl-C stops it and removes everything.
 `, url, demoEvent)

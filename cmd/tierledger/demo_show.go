@@ -40,8 +40,17 @@ func (l *lines) update(p sale.Progress) {
 		return
 	}
 	l.last = time.Now()
-	fmt.Fprintf(l.w, "arrived %d of %d, held %d, left %d, expired %d, released %d, refused %d\n",
-		p.Arrived, p.Buyers, p.Held, p.Left, p.Expired, p.Released, p.Refused)
+	fmt.Fprintf(l.w, "arrived %d of %d, held %d, sold %d, left %d, paid %d, open %d, expired %d, released %d, refused %d%s\n",
+		p.Arrived, p.Buyers, p.Held, p.Sold, p.Left, p.Paid, p.Open, p.Expired, p.Released, p.Refused, waiting(p))
+}
+
+// waiting says until when the sale waits for orders whose outcome isn't known; "" when
+// it doesn't.
+func waiting(p sale.Progress) string {
+	if p.Due.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("; waiting for the outcome of payments, %.0f s at most", max(0, time.Until(p.Due).Seconds()))
 }
 
 func (l *lines) end() { fmt.Fprintln(l.w) }
@@ -57,7 +66,10 @@ func newBars(w io.Writer, plan sale.Plan) *bars {
 	b := &bars{w: w, all: mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))}
 	b.add("arrived", int64(plan.Buyers))
 	b.add("held", plan.Capacity())
+	b.add("sold", plan.Capacity())
 	b.add("left", plan.Capacity())
+	b.add("orders paid", 0)
+	b.add("outcome open", 0)
 	b.add("refused", 0)
 	b.add("expired", 0)
 	b.add("released", 0)
@@ -66,7 +78,7 @@ func newBars(w io.Writer, plan sale.Plan) *bars {
 
 // values are what the bars show, in their order.
 func (b *bars) values(p sale.Progress) []int64 {
-	return []int64{int64(p.Arrived), p.Held, p.Left, p.Refused, p.Expired, p.Released}
+	return []int64{int64(p.Arrived), p.Held, p.Sold, p.Left, p.Paid, p.Open, p.Refused, p.Expired, p.Released}
 }
 
 // add adds a bar of so many, or a bare count without a total.

@@ -148,6 +148,12 @@ func (db *database) batchMean(ctx context.Context, event string, after int64) (f
 	return round(per(float64(entries), batches), 1), err
 }
 
+// webhooks counts those that were stored about an event's orders.
+func (db *database) webhooks(ctx context.Context, event string) (n int64, err error) {
+	err = db.pool.QueryRow(ctx, sqlWebhooks, event).Scan(&n)
+	return n, err
+}
+
 // rowsWritten counts the rows of the ledger's tables that were ever inserted or
 // updated. A session's may be missing until it has ended, so it waits for the
 // service's to end.

@@ -51,6 +51,11 @@ FROM entries
 WHERE journal_id = (` + sqlJournal + `)
   AND seq > $2`
 
+	sqlWebhooks = `
+SELECT count(*)
+FROM webhooks
+WHERE journal_id = (` + sqlJournal + `)`
+
 	sqlServiceSessions = `
 SELECT count(*)
 FROM pg_stat_activity

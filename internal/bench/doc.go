@@ -15,6 +15,10 @@
 // account and the hold. The last three write to clones of the ledger's tables, in
 // a schema of their own, so with the same keys, indexes and checks.
 //
+// A [Sale] goes on to the money, for the product alone: hold, payment with a simulated
+// provider, capture; with a share of faults if wanted. At its end every order is held
+// against the provider's own report.
+//
 // # Who runs where
 //
 // This process makes the load. The system under load is a child, a server on

@@ -160,20 +160,24 @@ const (
 )
 
 // verify recomputes every invariant of the ledger.
-func (r *run) verify(ctx context.Context) error {
+func (r *run) verify(ctx context.Context) (err error) {
 	started := time.Now()
-	summary, err := verify.Run(ctx, r.db.url, verify.Options{})
-	if err != nil {
-		return err
-	}
-	r.report.Verified = summary.OK
+	r.report.Verified, r.report.Violations, err = verified(ctx, r.db.url)
 	r.report.VerifySeconds = seconds(time.Since(started))
+	return err
+}
+
+func verified(ctx context.Context, databaseURL string) (ok bool, violations []string, err error) {
+	summary, err := verify.Run(ctx, databaseURL, verify.Options{})
+	if err != nil {
+		return false, nil, err
+	}
 	for _, c := range summary.Checks {
 		for _, v := range c.Violations {
-			r.report.Violations = append(r.report.Violations, c.Check+": "+v)
+			violations = append(violations, c.Check+": "+v)
 		}
 	}
-	return nil
+	return summary.OK, violations, nil
 }
 
 // bound is how long a measurement lasts.

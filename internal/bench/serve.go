@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/payments/sim"
 )
 
 // System names what is measured.
@@ -23,6 +24,8 @@ const (
 	Product         System = "product"
 	RowLock         System = "row-lock"
 	SingleStatement System = "single-statement"
+	// Selling is the product with the simulated payment provider beside it.
+	Selling System = "selling"
 )
 
 // principal is who places the holds of a benchmark without HTTP, and of the
@@ -53,11 +56,13 @@ func (s Server) Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) er
 	defer stop()
 	switch s.System {
 	case Product:
-		return serveProduct(ctx, s.DatabaseURL, stdout)
+		return serveProduct(ctx, productConfig(s.DatabaseURL), stdout, func() {})
+	case Selling:
+		return serveSelling(ctx, productConfig(s.DatabaseURL), stdout)
 	case RowLock, SingleStatement:
 		return serveBaseline(ctx, s.System, s.DatabaseURL, stdout)
 	}
-	return fmt.Errorf("--system must be %s, %s or %s", Product, RowLock, SingleStatement)
+	return fmt.Errorf("--system must be %s, %s, %s or %s", Product, Selling, RowLock, SingleStatement)
 }
 
 // productConfig is the service as it's run in production, for callers of this
@@ -71,8 +76,9 @@ func productConfig(databaseURL string) service.Config {
 	return c
 }
 
-func serveProduct(ctx context.Context, databaseURL string, stdout io.Writer) error {
-	s, err := service.Start(ctx, productConfig(databaseURL))
+// serveProduct serves until ctx ends. Then last comes first.
+func serveProduct(ctx context.Context, c service.Config, stdout io.Writer, last func()) error {
+	s, err := service.Start(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -81,7 +87,31 @@ func serveProduct(ctx context.Context, databaseURL string, stdout io.Writer) err
 	case err = <-s.Done():
 	case <-ctx.Done():
 	}
+	last()
 	return errors.Join(err, s.Close(context.Background())) // bounded by its own time to drain
+}
+
+// tellTimeout bounds the time in which a provider that stops tells what it still has to.
+const tellTimeout = 3 * time.Second
+
+// serveSelling serves the product with a simulated provider, whose history is in memory.
+func serveSelling(ctx context.Context, c service.Config, stdout io.Writer) error {
+	secrets, err := service.NewSecret()
+	if err != nil {
+		return err
+	}
+	provider, err := sim.New(sim.Options{Secrets: secrets})
+	if err != nil {
+		return err
+	}
+	c.PayWith(provider, secrets)
+	return serveProduct(ctx, c, stdout, func() {
+		// Before the service stops, which waits for answers that the provider holds back.
+		ctx, cancel := context.WithTimeout(context.Background(), tellTimeout)
+		defer cancel()
+		_ = provider.Flush(ctx) // webhooks may be lost
+		provider.Close()
+	})
 }
 
 // drainTimeout is the service's own, for the baselines.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -48,11 +49,15 @@ type server struct {
 // openServer starts a child that serves as a system, and makes the clients.
 func (r *run) openServer(ctx context.Context, system System, profile string) (*server, error) {
 	command := slices.Concat(r.Server, []string{"--system", string(system), "--profile", profile})
-	c, err := startChild(ctx, command, r.db.url, r.Stderr)
+	return startServer(ctx, command, system, r.db.url, r.Stderr, r.Clients)
+}
+
+func startServer(ctx context.Context, command []string, system System, databaseURL string, stderr io.Writer, clients int) (*server, error) {
+	c, err := startChild(ctx, command, databaseURL, stderr)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", system, err)
 	}
-	s := &server{child: c, clients: make([]*load.Client, r.Clients), bodies: make([][]byte, r.Clients)}
+	s := &server{child: c, clients: make([]*load.Client, clients), bodies: make([][]byte, clients)}
 	for i := range s.clients {
 		if s.clients[i], err = load.NewClient(c.url); err != nil {
 			c.close()

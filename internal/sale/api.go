@@ -17,18 +17,21 @@ const connections = 64
 const (
 	outcomeHeld     = "held"
 	outcomeReleased = "released"
+	outcomeOrdered  = "ordered"
+	outcomeRefund   = "refund"
 	outcomeReplayed = "replayed"
 )
 
 // api calls the API and keeps count.
 type api struct {
-	free     chan *load.Client
-	commands *load.Recorder // what changes something, or would have
+	free      chan *load.Client
+	commands  *load.Recorder // what changes something, or would have
+	checkouts *load.Recorder // likewise, and waits for the provider
 }
 
 // newAPI makes the connections; each connects at its first call.
 func newAPI(url string) (*api, error) {
-	a := &api{free: make(chan *load.Client, connections), commands: load.NewRecorder()}
+	a := &api{free: make(chan *load.Client, connections), commands: load.NewRecorder(), checkouts: load.NewRecorder()}
 	for range connections {
 		c, err := load.NewClient(url)
 		if err != nil {
@@ -79,6 +82,15 @@ func (a *api) call(ctx context.Context, method, path, key string, body any) (ans
 // command sends a request that changes something, and counts its outcome: what it
 // did, that it was a repeat, or why it was refused.
 func (a *api) command(ctx context.Context, path, key string, body any, outcome string) (answer, error) {
+	return a.counted(ctx, a.commands, path, key, body, outcome)
+}
+
+// checkout is command for payments.
+func (a *api) checkout(ctx context.Context, path, key string, body any) (answer, error) {
+	return a.counted(ctx, a.checkouts, path, key, body, outcomeOrdered)
+}
+
+func (a *api) counted(ctx context.Context, to *load.Recorder, path, key string, body any, outcome string) (answer, error) {
 	got, took, err := a.call(ctx, "POST", path, key, body)
 	switch {
 	case err != nil:
@@ -88,8 +100,17 @@ func (a *api) command(ctx context.Context, path, key string, body any, outcome s
 	case got.replayed:
 		outcome = outcomeReplayed
 	}
-	a.commands.Answered(outcome, took)
+	to.Answered(outcome, took)
 	return got, nil
+}
+
+// outcomes are the numbers of all counted requests by outcome.
+func (a *api) outcomes() map[string]int64 {
+	all := a.commands.Outcomes()
+	for outcome, n := range a.checkouts.Outcomes() {
+		all[outcome] += n
+	}
+	return all
 }
 
 // read gets a document.
@@ -135,17 +156,33 @@ type hold struct {
 	Version   int64     `json:"version"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Items     []item    `json:"items"`
+	Total     Money     `json:"total"`
+}
+
+// open is the number of tickets that a payment keeps, whose outcome is open.
+func (h *hold) open() (n int64) {
+	if h.Status != "payment_pending" && h.Status != "reconciling" {
+		return 0
+	}
+	for _, i := range h.Items {
+		n += i.Quantity
+	}
+	return n
 }
 
 // availability is where the tickets are at a version.
 type availability struct {
-	Version int64 `json:"version"`
-	Tiers   []struct {
-		Tier      string `json:"tier"`
-		Capacity  int64  `json:"capacity"`
-		Available int64  `json:"available"`
-		Held      int64  `json:"held"`
-	} `json:"tiers"`
+	Version int64  `json:"version"`
+	Tiers   []tier `json:"tiers"`
+}
+
+// tier is where the tickets of a tier are.
+type tier struct {
+	Tier      string `json:"tier"`
+	Capacity  int64  `json:"capacity"`
+	Available int64  `json:"available"`
+	Held      int64  `json:"held"`
+	Sold      int64  `json:"sold"`
 }
 
 // left is the number of free tickets, over all tiers.
@@ -160,6 +197,14 @@ func (a availability) left() (n int64) {
 func (a availability) held() (n int64) {
 	for _, t := range a.Tiers {
 		n += t.Held
+	}
+	return n
+}
+
+// sold is the number of sold tickets, over all tiers.
+func (a availability) sold() (n int64) {
+	for _, t := range a.Tiers {
+		n += t.Sold
 	}
 	return n
 }

@@ -1,9 +1,7 @@
 package sale
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 )
@@ -17,7 +15,8 @@ type receipt struct {
 	answer   answer
 	hold     hold
 	released bool
-	ended    hold // read when all is over
+	purchase *purchase // nil: the buyer didn't try to pay
+	ended    hold      // read when all is over
 }
 
 // book is what the buyers know. It's safe for concurrent use.
@@ -25,6 +24,7 @@ type book struct {
 	mu        sync.Mutex
 	arrived   int
 	receipts  []*receipt
+	purchases []*purchase
 	served    int // buyers who held something at some time
 	released  int
 	surprises []string
@@ -56,6 +56,51 @@ func (b *book) release(r *receipt) {
 	b.released++
 }
 
+// buy notes that a buyer is going to pay.
+func (b *book) buy(p *purchase) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.receipt.purchase = p
+	b.purchases = append(b.purchases, p)
+}
+
+// see notes a look at an order. An older one than the last, which a repeated answer
+// is, tells nothing new.
+func (b *book) see(p *purchase, o Order) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o.sold() && (p.owned == 0 || o.Version < p.owned) {
+		p.owned = o.Version
+	}
+	if p.order.ID == "" || o.Version > p.order.Version {
+		p.order = o
+	}
+}
+
+// giveBack notes a refund that was taken: the tickets went back after the last look
+// and with the answer at the latest.
+func (b *book) giveBack(p *purchase, o Order, asked int64, items []OrderItem) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.asked += asked
+	for _, i := range items {
+		p.backs = append(p.backs, change{p.order.Version, o.Version, i.Tier, 0, -i.Quantity})
+	}
+	p.order = o
+}
+
+// unsettled lists the purchases of which more is to be expected.
+func (b *book) unsettled() (list []*purchase) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.purchases {
+		if p.order.ID != "" && !p.order.Settled() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // surprise notes an answer that must not be.
 func (b *book) surprise(format string, args ...any) {
 	b.mu.Lock()
@@ -65,16 +110,26 @@ func (b *book) surprise(format string, args ...any) {
 	}
 }
 
-// expired counts the holds that had run out by a time.
-func (b *book) expired(now time.Time) (n int) {
+// counts are what the buyers' receipts say at a time.
+type counts struct{ expired, paid, open, cancelled int64 }
+
+func (b *book) count(now time.Time) (c counts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range b.receipts {
-		if !r.released && !r.hold.ExpiresAt.After(now) {
-			n++
+		p := r.purchase
+		switch {
+		case p != nil && p.order.Paid():
+			c.paid++
+		case p != nil && p.order.Status == "cancelled":
+			c.cancelled++
+		case p != nil && p.order.ID != "" && !p.order.Settled():
+			c.open++
+		case !r.released && !r.hold.ExpiresAt.After(now):
+			c.expired++
 		}
 	}
-	return n
+	return c
 }
 
 // lastDeadline is when the last hold runs out.
@@ -87,54 +142,4 @@ func (b *book) lastDeadline() (last time.Time) {
 		}
 	}
 	return last
-}
-
-// change is what one entry did to the held tickets of a tier.
-type change struct {
-	version int64
-	tier    string
-	held    int64
-}
-
-// changes turns the receipts into what the journal must have recorded: tickets
-// held at the version of each hold, and given back at the version of its end.
-func (b *book) changes() []change {
-	var all []change
-	for _, r := range b.receipts {
-		for _, i := range r.hold.Items {
-			all = append(all, change{r.hold.Version, i.Tier, i.Quantity}, change{r.ended.Version, i.Tier, -i.Quantity})
-		}
-	}
-	slices.SortFunc(all, func(x, y change) int { return cmp.Compare(x.version, y.version) })
-	return all
-}
-
-// audit compares every reading of the availability with what the receipts add up
-// to at its version, and every end of a hold with what its buyer thinks. Call it
-// when all holds have ended and nobody buys any more.
-func (b *book) audit(readings []availability) {
-	for _, r := range b.receipts {
-		want := "expired"
-		if r.released {
-			want = "released"
-		}
-		if r.ended.Status != want {
-			b.surprise("hold %s is %s, its buyer says %s", r.hold.ID, r.ended.Status, want)
-		}
-	}
-	slices.SortFunc(readings, func(x, y availability) int { return cmp.Compare(x.Version, y.Version) })
-	// Both are in the order of versions: one pass over the readings.
-	changes, held := b.changes(), map[string]int64{}
-	for _, reading := range readings {
-		for len(changes) > 0 && changes[0].version <= reading.Version {
-			held[changes[0].tier] += changes[0].held
-			changes = changes[1:]
-		}
-		for _, t := range reading.Tiers {
-			if t.Held != held[t.Tier] || t.Available != t.Capacity-held[t.Tier] {
-				b.surprise("version %d: the API says %d of %s are held and %d left, the buyers hold %d of %d",
-					reading.Version, t.Held, t.Tier, t.Available, held[t.Tier], t.Capacity)
-			}
-		}
-	}
 }

@@ -1,15 +1,18 @@
 // Package sale plays the buyers of a ticket sale against the HTTP API: a rush at
-// the opening, more tickets wanted than there are, and people as they are. Some
-// keep what they hold, some walk away, some change their minds, some send a request
+// the opening, more tickets wanted than there are, and people as they are. Most pay
+// for what they hold, some walk away, some change their minds, some send a request
 // twice, some try to get more than they may.
+//
+// They pay with the simulated provider, and payments are as they are, too: declined
+// and tried otherwise, approved by a bank or not, answered late or not at all, done
+// although the answer said nothing, captured in vain, paid by transfer in time, late
+// or never. Who gets no answer asks again under the same key; who gets none yet looks
+// at the order until it's settled; some want their money back.
 //
 // The buyers write down what the API answered them. When the sale is over, their
 // receipts are the other side of the books: every reading of the availability that
-// was taken in between must be what the receipts add up to at that version, and
-// every hold must have ended as its buyer thinks. Whatever doesn't agree, and every
-// answer that must not be, is a Surprise in the report.
-//
-// In this version nothing is paid, so every hold ends: it's released or runs out.
-// A buyer who keeps tickets claims them again, like everybody else, until the sale
-// is over.
+// was taken in between must be what the receipts add up to at that version, every
+// hold must have ended as its buyer thinks, and every order must have cost what the
+// provider's own settlement report says that it took, once. Whatever doesn't agree,
+// and every answer that must not be, is a Surprise in the report.
 package sale

@@ -14,7 +14,10 @@ const (
 	// MaxQuantity bounds the tickets on sale.
 	MaxQuantity = 1_000_000
 
-	holdSeconds   = 3 // short, so that what was abandoned is seen to come back
+	// holdSeconds is short, so that what was abandoned is seen to come back. A payment
+	// can't begin in the last five of them.
+	holdSeconds   = 9
+	graceSeconds  = 3 // to finish a payment that was begun
 	customerLimit = 6
 	vipLimit      = 2
 	// openAfter is when the sale opens; who comes earlier is told when.
@@ -50,8 +53,9 @@ func (p Plan) spec(opens time.Time) map[string]any {
 	usd := func(cents int) map[string]any { return map[string]any{"amount": cents, "currency": "USD"} }
 	return map[string]any{
 		"event": p.Event, "name": "One night only", "currency": "USD",
-		"hold_seconds": holdSeconds, "limit_per_customer": customerLimit,
-		"sale_opens_at": opens.UTC().Format(time.RFC3339Nano),
+		"hold_seconds": holdSeconds, "grace_seconds": graceSeconds, "limit_per_customer": customerLimit,
+		"late_payment_policy": "honour_if_available",
+		"sale_opens_at":       opens.UTC().Format(time.RFC3339Nano),
 		"tiers": []map[string]any{
 			{"tier": "ga", "name": "General admission", "quantity": p.Quantity, "price": usd(5000), "fee": usd(250), "tax_rate": "0.01"},
 			{"tier": "vip", "name": "Front of stage", "quantity": p.vip(), "price": usd(19000), "fee": usd(950), "tax_rate": "0.01", "limit_per_customer": vipLimit},
@@ -63,16 +67,16 @@ func (p Plan) spec(opens time.Time) map[string]any {
 type habit int
 
 const (
-	keeps    habit = iota // holds, and claims again when the hold has run out
+	pays     habit = iota // holds, and pays
 	abandons              // holds, and is never seen again
 	releases              // holds, thinks, gives back; says so twice
-	repeats               // sends the request again: must get the same answer
-	alters                // sends other content under the same key: must be refused
-	grabs                 // asks for more than the limit first: must be refused
+	repeats               // sends every request again: must get the same answers; pays
+	alters                // sends other content under the same key: must be refused; pays
+	grabs                 // asks for more than the limit first: must be refused; pays
 )
 
 // habits are how often each habit occurs among ten buyers.
-var habits = [10]habit{keeps, keeps, keeps, abandons, abandons, abandons, releases, repeats, alters, grabs}
+var habits = [10]habit{pays, pays, pays, pays, abandons, abandons, releases, repeats, alters, grabs}
 
 // item is a line of a hold.
 type item struct {
@@ -87,14 +91,18 @@ type buyer struct {
 	habit    habit
 	items    []item
 	tries    int           // refusals that the buyer bears, and one more
-	thinks   time.Duration // before giving back
-	rand     *rand.Rand    // for what isn't decided yet
-	served   bool          // held something at some time
+	thinks   time.Duration // before giving back, or paying
+	wallet   wallet
+	hangsUp  bool       // before the answer to the payment comes, and asks again
+	refunds  refund     // asked for when all is paid
+	rand     *rand.Rand // for what isn't decided yet
+	served   bool       // held something at some time
 }
 
 // crowd makes the buyers in the order of their arrival.
 func (p Plan) crowd() []*buyer {
 	crowd := make([]*buyer, p.Buyers)
+	deck := p.deck()
 	for i := range crowd {
 		r := rand.New(rand.NewPCG(p.Seed, uint64(i)))
 		crowd[i] = &buyer{
@@ -104,10 +112,15 @@ func (p Plan) crowd() []*buyer {
 			items:    basket(r),
 			tries:    1 + r.IntN(5),
 			thinks:   time.Duration(200+r.IntN(1500)) * time.Millisecond,
+			hangsUp:  r.IntN(10) == 0,
+			refunds:  refunds[r.IntN(len(refunds))],
 			rand:     r,
 		}
 	}
 	slices.SortFunc(crowd, func(a, b *buyer) int { return int(a.arrives - b.arrives) })
+	for i, b := range crowd {
+		b.wallet = deck[i%len(deck)]
+	}
 	return crowd
 }
 

@@ -39,6 +39,9 @@ func TestCrowd(t *testing.T) {
 	if len(seen) != 6 {
 		t.Errorf("habits: %v", seen)
 	}
+	if first, second := crowd[0].wallet, crowd[100].wallet; len(p.deck()) != 100 || !reflect.DeepEqual(first, second) {
+		t.Errorf("a deck of %d wallets, dealt %v and then %v", len(p.deck()), first, second)
+	}
 	if early < len(crowd)/2 { // steepness 4: 64 % in the first quarter
 		t.Errorf("%d of %d come in the first quarter: that's no rush", early, len(crowd))
 	}

@@ -14,8 +14,8 @@ import (
 const (
 	// readEvery is how often the availability is read and progress is told.
 	readEvery = 100 * time.Millisecond
-	// settleTimeout bounds the wait for the last overdue hold to be expired.
-	settleTimeout = 10 * time.Second
+	// restoreTimeout bounds the end of a sale that was interrupted.
+	restoreTimeout = 5 * time.Second
 )
 
 // sale is one that is being played.
@@ -27,14 +27,16 @@ type sale struct {
 	begun  time.Time
 	closes time.Time // nobody waits for longer
 
-	mu       sync.Mutex // guards readings
+	mu       sync.Mutex // guards readings and due
 	readings []availability
+	due      time.Time // when the last order that's waited for is due; zero: none is
 }
 
-// Run plays a sale to its end and reports it. watch is told of the progress a few
-// times a second, from one goroutine; it may be nil. An error says that the sale
+// Run plays a sale to its end and reports it, on a store that has no other orders: the
+// provider's report is about all of them. watch is told of the progress a few times a
+// second, by one goroutine at a time; it may be nil. An error says that the sale
 // couldn't be played; what went wrong in it is in the report.
-func Run(ctx context.Context, p Plan, watch func(Progress)) (Report, error) {
+func Run(ctx context.Context, p Plan, watch func(Progress)) (report Report, err error) {
 	if watch == nil {
 		watch = func(Progress) {}
 	}
@@ -47,19 +49,46 @@ func Run(ctx context.Context, p Plan, watch func(Progress)) (Report, error) {
 	if err := s.open(ctx); err != nil {
 		return Report{}, err
 	}
-	watched, stop := context.WithCancel(ctx)
-	var watcher sync.WaitGroup
-	watcher.Go(func() { s.watch(watched, watch) })
-	s.rush(ctx) // from here on nobody buys any more
-	took := time.Since(s.begun)
-	err = s.settle(ctx)
-	stop()
-	watcher.Wait()
+	before, err := s.control(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
+		defer cancel()
+		err = errors.Join(err, s.configure(ctx, before))
+	}()
+	took, err := s.play(ctx, watch)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := s.readEnds(ctx); err != nil {
+		return Report{}, err
+	}
+	money, err := s.money(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	s.book.audit(s.readings)
-	return s.report(took), nil
+	report = s.report(took, money)
+	watch(report.Progress)
+	return report, nil
+}
+
+// play lets the buyers in and waits until everything is over that can be waited for.
+// The last reading is taken before it returns.
+func (s *sale) play(ctx context.Context, watch func(Progress)) (took time.Duration, err error) {
+	watched, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { s.watch(watched, watch) })
+	defer watcher.Wait()
+	defer stop()
+	s.rush(ctx) // from here on nobody buys any more
+	took = time.Since(s.begun)
+	if err := s.finish(ctx); err != nil {
+		return took, err
+	}
+	return took, s.settle(ctx)
 }
 
 // open creates the event; its sale opens a moment later.
@@ -90,52 +119,34 @@ func (s *sale) rush(ctx context.Context) {
 	}
 }
 
-// settle waits until the last hold has ended and reads how each of them did.
-func (s *sale) settle(ctx context.Context) error {
-	last := s.book.lastDeadline()
-	ctx, cancel := context.WithDeadline(ctx, last.Add(settleTimeout))
-	defer cancel()
-	ticker := time.NewTicker(readEvery)
-	defer ticker.Stop()
-	for {
-		a, err := s.read(ctx)
-		if err != nil {
-			return fmt.Errorf("wait for the last holds to end: %w", err)
-		}
-		// A hold that ran out may count as held until somebody looks at the event.
-		if a.held() == 0 && time.Now().After(last) {
-			break
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("%d tickets are still held, %v after the last hold ran out", a.held(), settleTimeout)
-		}
-	}
-	return s.readEnds(ctx)
-}
-
 // readEnds reads every hold once more.
 func (s *sale) readEnds(ctx context.Context) error {
-	var readers sync.WaitGroup
+	return each(s.book.receipts, func(r *receipt) error {
+		return s.api.read(ctx, "/v1/holds/"+r.hold.ID, &r.ended)
+	})
+}
+
+// each does something with every one of a list, on all connections, and gives the
+// first error.
+func each[T any](list []T, do func(T) error) error {
+	var workers sync.WaitGroup
 	var next atomic.Int64
 	failed := make(chan error, connections)
 	for range connections {
-		readers.Go(func() {
+		workers.Go(func() {
 			for {
 				n := int(next.Add(1)) - 1
-				if n >= len(s.book.receipts) {
+				if n >= len(list) {
 					return
 				}
-				r := s.book.receipts[n]
-				if err := s.api.read(ctx, "/v1/holds/"+r.hold.ID, &r.ended); err != nil {
+				if err := do(list[n]); err != nil {
 					failed <- err
 					return
 				}
 			}
 		})
 	}
-	readers.Wait()
+	workers.Wait()
 	close(failed)
 	return <-failed
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/payments/sim"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -26,11 +27,22 @@ func serve(t *testing.T) *url.URL {
 	db := pgtest.New(t)
 	config := service.Default()
 	config.DatabaseURL, config.Listen, config.LoopbackAdmin = db.URL(), "127.0.0.1:0", true
+	config.CommitConns, config.ReadConns = 2, 3 // there are many services at a time
+	secrets, err := service.NewSecret()
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := sim.New(sim.Options{Secrets: secrets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.PayWith(provider, secrets)
 	s, err := service.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		provider.Close() // first: the service waits for answers that it holds back
 		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -42,24 +54,23 @@ func serve(t *testing.T) *url.URL {
 	return u
 }
 
-// play plays a small sale of an event against a service whose answers pass
-// through lie.
-func play(ctx context.Context, service *url.URL, event string, lie func(*http.Response), watch func(Progress)) (Report, error) {
+// play plays a small sale against a service whose answers pass through lie.
+func play(ctx context.Context, service *url.URL, buyers int, lie func(*http.Response), watch func(Progress)) (Report, error) {
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(service) },
 		ModifyResponse: func(r *http.Response) error { lie(r); return nil },
-		ErrorLog:       log.New(io.Discard, "", 0), // a reading may be cut short at the end
+		ErrorLog:       log.New(io.Discard, "", 0), // some calls are cut short
 	})
 	defer proxy.Close()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	return Run(ctx, Plan{URL: proxy.URL, Event: event, Buyers: 120, Quantity: 250, Seed: 3}, watch)
+	return Run(ctx, Plan{URL: proxy.URL, Event: "e", Buyers: buyers, Quantity: buyers * 3 / 2, Seed: 3}, watch)
 }
 
 func TestSale(t *testing.T) {
 	t.Parallel()
 	var told []Progress
-	r, err := play(t.Context(), serve(t), "e", func(*http.Response) {}, func(p Progress) { told = append(told, p) })
+	r, err := play(t.Context(), serve(t), 300, func(*http.Response) {}, func(p Progress) { told = append(told, p) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,21 +80,29 @@ func TestSale(t *testing.T) {
 	if !r.OK() {
 		t.Errorf("surprises: %q", r.Surprises)
 	}
-	if r.Arrived != 120 || r.Left != r.Capacity || r.Held != 0 || r.Placed != r.Released+r.Expired {
+	if r.Arrived != 300 || r.Left+r.Held+r.Sold != r.Capacity || r.Sold == 0 {
 		t.Errorf("the numbers don't add up: %+v", r)
 	}
 	if r.Peak == 0 || r.Peak > r.Capacity || r.Released == 0 || r.Expired == 0 || r.Replayed == 0 || r.Served == 0 || r.P99 == 0 {
 		t.Errorf("something didn't happen: %+v", r)
 	}
-	for _, code := range []string{"temporarily_held", "limit_exceeded", "idempotency_mismatch"} {
+	for _, code := range []string{"temporarily_held", "limit_exceeded", "idempotency_mismatch", "payment_declined"} {
 		if r.Refusals[code] == 0 {
 			t.Errorf("nobody was refused with %s: %v", code, r.Refusals)
 		}
 	}
+	if r.Paid == 0 || r.Paid != r.Orders["captured"]+r.Orders["partially_refunded"]+r.Orders["refunded"] || r.Orders["cancelled"] == 0 {
+		t.Errorf("%d paid, orders %v", r.Paid, r.Orders)
+	}
+	if r.Reconciled.Lines == 0 || r.Reconciled.Matched != r.Reconciled.Lines || r.Reconciled.Unexplained != 0 {
+		t.Errorf("the provider's report: %+v", r.Reconciled)
+	}
+	if len(r.Accounts) == 0 || r.PayP99 == 0 {
+		t.Errorf("accounts %v, payments answered in %v", r.Accounts, r.PayP99)
+	}
 }
 
-// A service that lies is found out, whatever it lies about. All sales are played
-// at the same time on one service.
+// A service that lies is found out, whatever it lies about.
 func TestSaleFindsLies(t *testing.T) {
 	t.Parallel()
 	lies := []struct {
@@ -97,12 +116,18 @@ func TestSaleFindsLies(t *testing.T) {
 		{when(isAvailability, `"available":`, `"available":1`), "the API says"},
 		{when(isAvailability, `"held":`, `"held":1`), "tickets are still held"},
 		{when(isRead, `"status":"expired"`, `"status":"held"`), "is held, its buyer says expired"},
+		{when(isReport, ",capture,", ",chargeback,"), "the provider charged 0 times"},
+		{doubled, "the provider charged 2 times"},
+		{when(isReport, ",00000001-", ",00000002-"), "the ledger doesn't know it"},
+		{when(isOrders, `"status":"captured"`, `"status":"cancelled"`), "its buyer saw it captured"},
+		{when(isTrialBalance, `"debit":`, `"debit":1`), "the ledger has"},
+		{when(isMatching, `"unexplained":0`, `"unexplained":3`), "3 lines of the provider's report"},
 	}
-	service := serve(t)
 	var plays sync.WaitGroup
 	for i, c := range lies {
+		service := serve(t)
 		plays.Go(func() {
-			r, err := play(t.Context(), service, fmt.Sprintf("e%d", i), c.lie, nil)
+			r, err := play(t.Context(), service, 80, c.lie, nil)
 			found := strings.Join(append(r.Surprises, fmt.Sprint(err)), "\n")
 			if err == nil && r.OK() || !strings.Contains(found, c.found) {
 				t.Errorf("lie %d: want %q, got %d surprises: %s", i, c.found, r.SurpriseCount, found)
@@ -110,6 +135,24 @@ func TestSaleFindsLies(t *testing.T) {
 		})
 	}
 	plays.Wait()
+}
+
+func isReport(r *http.Response) bool { return r.Request.URL.Path == "/sim/report" }
+func isMatching(r *http.Response) bool {
+	return strings.HasPrefix(r.Request.URL.Path, "/v1/recon/reports/")
+}
+func isOrders(r *http.Response) bool { return r.Request.URL.Path == "/v1/orders" }
+func isTrialBalance(r *http.Response) bool {
+	return strings.HasSuffix(r.Request.URL.Path, "/trial-balance")
+}
+
+// doubled makes the provider's report tell every line twice.
+func doubled(r *http.Response) {
+	if isReport(r) {
+		text := body(r)
+		_, lines, _ := strings.Cut(text, "\n")
+		setBody(r, text+lines)
+	}
 }
 
 func isReplay(r *http.Response) bool { return r.Header.Get("Idempotency-Replayed") != "" }

@@ -13,16 +13,8 @@ func (s *sale) visit(ctx context.Context, b *buyer) {
 	if b.habit == grabs {
 		s.grab(ctx, b)
 	}
-	for {
-		r := s.claim(ctx, b)
-		if r == nil {
-			return
-		}
+	if r := s.claim(ctx, b); r != nil {
 		s.use(ctx, b, r)
-		// A claim at the very deadline would meet the hold that it follows.
-		if b.habit != keeps || !s.waitUntil(ctx, b.soon(r.hold.ExpiresAt)) {
-			return
-		}
 	}
 }
 
@@ -86,6 +78,9 @@ func (s *sale) use(ctx context.Context, b *buyer, r *receipt) {
 		if s.waitUntil(ctx, time.Now().Add(b.thinks)) {
 			s.release(ctx, b, r)
 		}
+		return
+	case abandons:
+		return
 	case repeats:
 		// Perhaps long after the hold has ended: the first answer is the answer.
 		got, ok := s.place(ctx, b, r.key, b.items)
@@ -100,6 +95,7 @@ func (s *sale) use(ctx context.Context, b *buyer, r *receipt) {
 			s.book.surprise("%s reused a key for another request and got %s", b.customer, got)
 		}
 	}
+	s.pay(ctx, b, r)
 }
 
 // grab asks for more than anyone may have.
