@@ -70,7 +70,7 @@ LIMIT $6`
 	sqlDueCases = `
 SELECT journal_id, case_id, order_id
 FROM cases
-WHERE due_at <= clock_timestamp()
+WHERE due_at <= (SELECT clock_timestamp())
 ORDER BY due_at
 LIMIT $1`
 

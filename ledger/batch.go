@@ -240,6 +240,7 @@ func (b *batch) decide() {
 		o.receipt, o.err = b.state.judge(r.command)
 		if o.receipt.Replayed {
 			b.replays++
+			o.receipt.Replayed = !r.written
 		}
 	}
 	b.stats.Decide += time.Since(started)

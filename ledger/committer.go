@@ -198,6 +198,9 @@ func (c *committer) judgeOnSnapshot(batch []*request) (settled bool, err error) 
 
 // write sends the changes and COMMIT in one round trip.
 func (b *batch) write(ctx context.Context, conn *pgx.Conn) error {
+	for i, r := range b.requests {
+		r.written = r.written || b.outcomes[i].err == nil && b.outcomes[i].receipt.Seq > 0 && !b.outcomes[i].receipt.Replayed
+	}
 	pg.TakeWarning(conn)
 	started := time.Now()
 	q := &pgx.Batch{}

@@ -66,6 +66,9 @@ type request struct {
 	command Command
 	done    chan outcome // buffered: the committer never waits for a caller
 	state   atomic.Int32
+	// written is set when its entry was sent to the database. If a rerun then finds the
+	// entry there, the request is no repeat: it's the first.
+	written bool
 }
 
 // The states of a request.

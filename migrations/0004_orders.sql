@@ -111,10 +111,6 @@ CREATE TABLE operations (
 
 CREATE INDEX operations_order ON operations (journal_id, order_id);
 CREATE INDEX operations_due ON operations (due_at) WHERE due_at IS NOT NULL;
--- No order is charged twice: at most one capture succeeds.
-CREATE UNIQUE INDEX operations_captured ON operations (journal_id, order_id)
-    WHERE kind = 'capture' AND status = 'succeeded';
-
 -- How many orders of an event are pending: the cap on checkouts compares with it.
 CREATE TABLE checkouts (
     journal_id bigint NOT NULL,

@@ -359,8 +359,6 @@ CREATE INDEX holds_customer ON public.holds USING btree (journal_id, customer, h
 
 CREATE INDEX holds_due ON public.holds USING btree (journal_id, expires_at) WHERE (status = 'held'::text);
 
-CREATE UNIQUE INDEX operations_captured ON public.operations USING btree (journal_id, order_id) WHERE ((kind = 'capture'::text) AND (status = 'succeeded'::text));
-
 CREATE INDEX operations_due ON public.operations USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX operations_order ON public.operations USING btree (journal_id, order_id);

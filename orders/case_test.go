@@ -149,11 +149,6 @@ func TestPeopleSayThatItWasNot(t *testing.T) {
 	t.Parallel()
 	s := open(t, option{})
 	o := s.buy("ann", 2, "sim_timeout_lost")
-	settings := s.sim.Settings()
-	settings.HoldAnswer = 1
-	if err := s.sim.Configure(settings); err != nil {
-		t.Fatal(err)
-	}
 	s.exec(`UPDATE operations SET sends = 6`)
 	s.work()
 	c := s.theCase(cases.OutcomeUnknown, cases.Open)

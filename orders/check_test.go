@@ -115,7 +115,6 @@ func TestTheDatabaseRefuses(t *testing.T) {
 		`DELETE FROM operations`:                                        denied,
 		`DELETE FROM webhooks`:                                          denied,
 		`TRUNCATE operations`:                                           denied,
-		secondCapture:                                                   "operations_captured",
 	} {
 		_, err := conn.Exec(s.ctx, sql)
 		var e *pgconn.PgError
@@ -125,10 +124,3 @@ func TestTheDatabaseRefuses(t *testing.T) {
 	}
 	s.is(o.ID, orders.Captured, orders.PaymentCaptured, false)
 }
-
-// secondCapture is a capture that succeeds of an order that's captured.
-const secondCapture = `
-INSERT INTO operations
-SELECT (jsonb_populate_record(o, jsonb_build_object('operation_id', o.order_id, 'attempt', 2))).*
-FROM operations o
-WHERE kind = 'capture'`

@@ -139,7 +139,6 @@ func (c *cancel) Decide(s *ledger.State) (ledger.Decision, error) {
 	case c.ifMatch != nil && *c.ifMatch != o.Version:
 		return ledger.Decision{}, versionConflict(o)
 	case o.Status == Cancelled:
-		o.of(d.event.Event, d.event.Currency)
 		return ledger.Decision{Data: o.data()}, nil
 	case o.Status == Captured || o.Status == PartiallyRefunded || o.Status == Refunded:
 		return ledger.Decision{}, ErrOrderCaptured.Because("order %s is %s", o.ID, o.Status).With("order_id", o.ID)
@@ -153,9 +152,10 @@ func (c *cancel) Decide(s *ledger.State) (ledger.Decision, error) {
 		d.endHold()
 		return d.decide(KindCancelled), nil
 	case op.Status == OpRequiresAction || op.Status == OpPending:
-		if known := d.openOne(payments.Cancel); known == nil {
-			d.endIntent(op, reasonAsked).send(s.Now)
+		if d.openOne(payments.Cancel) != nil { // it's under way
+			return ledger.Decision{Data: o.data()}, nil
 		}
+		d.endIntent(op, reasonAsked).send(s.Now)
 		return d.decide(KindPaymentOpen), nil
 	}
 	return ledger.Decision{}, inProgress(o)

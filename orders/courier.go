@@ -113,34 +113,12 @@ func (s *Store) answered(ctx context.Context, to ref, operation uuid.UUID, creat
 
 // operation reads an operation's row.
 func (s *Store) operation(ctx context.Context, journal ledger.JournalID, id uuid.UUID) (*Operation, error) {
-	for _, p := range s.Providers {
-		found, err := s.operations(ctx, journal, p.Name(), id)
-		if err != nil || len(found) > 0 {
-			return firstOf(found), err
-		}
-	}
-	return nil, fmt.Errorf("orders: operation %s is gone", id)
-}
-
-func firstOf(list []*Operation) *Operation {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
-}
-
-// operations reads a provider's operations of a journal by their ids.
-func (s *Store) operations(ctx context.Context, journal ledger.JournalID, provider string, ids ...uuid.UUID) ([]*Operation, error) {
-	keys := make([][16]byte, len(ids))
-	for i, id := range ids {
-		keys[i] = id
-	}
-	rows, _ := s.Reads.Query(ctx, sqlOperations, int64(journal), keys, provider) // its error comes with the rows
-	found, err := pgx.CollectRows(rows, scanOperation)
+	rows, _ := s.Reads.Query(ctx, sqlOperation, int64(journal), id) // its error comes with the row
+	op, err := pgx.CollectExactlyOneRow(rows, scanOperation)
 	if err != nil {
-		return nil, pg.Fault(fmt.Errorf("read operations: %w", err))
+		return nil, pg.Fault(fmt.Errorf("read operation %s: %w", id, err))
 	}
-	return found, nil
+	return op, nil
 }
 
 // perform makes the call of an operation that an entry has leased to this process, and

@@ -13,7 +13,6 @@ var Statements = map[string]string{
 	"sqlUpdateOperations": sqlUpdateOperations,
 	"sqlKeepWebhooks":     sqlKeepWebhooks,
 	"sqlOrder":            sqlOrder,
-	"sqlOperationsOf":     sqlOperationsOf,
 	"sqlAllOrders":        sqlAllOrders,
 	"sqlOrdersOfCustomer": sqlOrdersOfCustomer,
 	"sqlRefOfOrder":       sqlRefOfOrder,
@@ -23,7 +22,7 @@ var Statements = map[string]string{
 	"sqlDueWebhooks":      sqlDueWebhooks,
 	"sqlUnsettled":        sqlUnsettled,
 	"sqlByID":             sqlByID,
-	"sqlOperations":       sqlOperations,
+	"sqlOperation":        sqlOperation,
 	"sqlMoved":            sqlMoved,
 	"sqlOfPayments":       sqlOfPayments,
 }

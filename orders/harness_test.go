@@ -50,6 +50,8 @@ type option struct {
 	webhooks bool          // the provider's reach the shop
 	mailbox  bool          // they're kept for the test to deliver
 	proxy    *pgtest.Proxy // the stores reach the database through it
+	timeout  time.Duration // of a call; 0: none comes to it, calls that get no answer break off
+	seed     uint64        // of the provider's faults
 }
 
 // usual is an event of 100 tickets at 50.00 + 2.50 + 1 %.
@@ -72,7 +74,12 @@ func openOn(t testing.TB, db *pgtest.DB, o option) *shop {
 	if s.secrets, err = service.NewSecret(); err != nil {
 		t.Fatal(err)
 	}
-	if s.sim, err = sim.New(sim.Options{Seed: 1, Secrets: s.secrets}); err != nil {
+	if s.sim, err = sim.New(sim.Options{Seed: o.seed, Secrets: s.secrets}); err != nil {
+		t.Fatal(err)
+	}
+	settings := s.sim.Settings()
+	settings.HoldAnswer = 1
+	if err := s.sim.Configure(settings); err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
@@ -94,7 +101,7 @@ func openOn(t testing.TB, db *pgtest.DB, o option) *shop {
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { s.sim.Close() })
 	if s.provider, err = payments.NewClient(payments.Options{
-		URL: s.simURL, Secrets: s.secrets, Timeout: 300 * time.Millisecond, Cooldown: time.Millisecond,
+		URL: s.simURL, Secrets: s.secrets, Timeout: o.timeout, Cooldown: time.Millisecond,
 		Transport: s.traffic.transport(),
 	}); err != nil {
 		t.Fatal(err)

@@ -38,6 +38,9 @@ func (w *world) check(r *rapid.T) {
 			pending++
 		}
 		if o.Status.Owns() {
+			add("organiser:o", "USD", -o.Parts.Face)
+			add("fees:platform", "USD", -o.Parts.Fee)
+			add("tax:sales", "USD", -o.Parts.Tax)
 			add("capture-pending:sim", "USD", max(0, o.Total.Amount-o.Captured.Amount-w.writtenOff(o)))
 			for _, i := range o.tickets() {
 				add(ledger.SoldTo(h.Customer), i.Tier, i.Quantity)
@@ -46,6 +49,7 @@ func (w *world) check(r *rapid.T) {
 		for _, op := range o.Operations {
 			w.checkOperation(op)
 			add("auth:open", "USD.AUTH", op.authorized)
+			w.addProceeds(add, op)
 			if op.Kind == payments.Refund && op.sends > 0 && op.Status.open() {
 				add("refunds-pending:sim", op.Amount.Currency, -op.Amount.Amount)
 			}
@@ -60,6 +64,20 @@ func (w *world) check(r *rapid.T) {
 	w.checkBalances(want)
 	if w.shelf.pending != pending {
 		r.Fatalf("counted %d pending orders, there are %d", w.shelf.pending, pending)
+	}
+}
+
+// addProceeds adds what a refund or a chargeback takes from those whom a sale belongs to.
+func (w *world) addProceeds(add func(string, ledger.Unit, ledger.Amount), op *Operation) {
+	switch {
+	case op.Kind == payments.Refund && op.Status != OpDeclined && op.Status != OpNotAttempted:
+		add("organiser:o", "USD", op.parts.Face)
+		add("fees:platform", "USD", op.parts.Fee)
+		add("tax:sales", "USD", op.parts.Tax)
+	case op.Kind == payments.Chargeback && op.Status == OpSucceeded:
+		add("organiser:o", "USD", op.parts.Face)
+		add("organiser:o:dispute-hold", "USD", -op.parts.Face)
+		add("disputes:sim", op.Amount.Currency, op.disputed)
 	}
 }
 
@@ -101,6 +119,7 @@ func (w *world) checkBalances(want map[ledger.AccountKey]ledger.Amount) {
 			}
 		}
 		accounted := slices.Contains([]string{"capture-pending:sim", "auth:open", "refunds-pending:sim", "suspense:late",
+			"organiser:o", "organiser:o:dispute-hold", "fees:platform", "tax:sales", "disputes:sim",
 			ledger.HeldBy("ann"), ledger.HeldBy("bob"), ledger.SoldTo("ann"), ledger.SoldTo("bob")}, key.Code)
 		if accounted && balance != want[key] {
 			w.T.Fatalf("%s has %d %s, its rows say %d", key.Code, balance, key.Unit, want[key])
@@ -146,7 +165,7 @@ func (w *world) checkOrder(h *holds.Hold, o *Order) {
 	counted := 0
 	var back holds.Parts
 	for _, op := range o.Operations {
-		if (op.Kind == payments.Capture || op.taken > 0) && (op.Status == OpSucceeded && !w.setAside(op) || w.takenBack(op)) {
+		if op.Status == OpSucceeded && (op.Kind == payments.Capture || op.taken > 0) && !w.setAside(op) {
 			counted++
 		}
 		if op.Kind == payments.Chargeback && op.Status == OpSucceeded ||
@@ -192,14 +211,6 @@ func (w *world) setAside(op *Operation) bool {
 		}
 	}
 	return aside
-}
-
-// takenBack tells whether the provider says that a payment failed after all, when some of
-// it had been paid back already: then the claim isn't opened again, and people decide.
-func (w *world) takenBack(op *Operation) bool {
-	return op.Status == OpDeclined && slices.ContainsFunc(w.casesAbout(op), func(c *cases.Case) bool {
-		return c.Reason == cases.CaptureFailed && c.Amount.Amount > 0
-	})
 }
 
 // checkOperation checks what the schema checks.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -303,11 +304,14 @@ func (s *Store) about(ctx context.Context, provider string, r payments.Result) (
 		} else if err != nil {
 			return a, err
 		}
-		a.ours, a.journal = true, journal
 		to, found, err := s.findRef(ctx, journal, sqlRefOfOperation, named)
-		if err != nil {
+		switch {
+		case err != nil:
 			return a, err
+		case found && to.provider != provider:
+			continue // no provider speaks for another
 		}
+		a.ours, a.journal = true, journal
 		if !found {
 			continue
 		}
@@ -340,7 +344,7 @@ func (s *Store) commitWebhook(ctx context.Context, journal ledger.JournalID, w *
 }
 
 func unmarshal(data json.RawMessage, into any) error {
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := jsonv2.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("read an entry's data: %w", err)
 	}
 	return nil

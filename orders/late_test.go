@@ -90,6 +90,34 @@ func TestP2LatePayments(t *testing.T) {
 	}
 }
 
+// P4: two pay for the last ticket: one gets it, and the other's payment is given back, not
+// merely its order cancelled.
+func TestP4TwoBuyersOfTheLastTicket(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"sim_requires_action", "sim_transfer"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			o := policy(buckets.HonourIfAvailable)
+			o.spec.Tiers[0].Quantity = 2
+			s, order, payment := late(t, o, method)
+			won := s.buy("bob", 2, "sim_ok")
+			s.bank(payment, "complete", 0)
+			s.flush()
+			s.is(won.ID, orders.Captured, orders.PaymentCaptured, false)
+			if o := s.order(order); o.Status != orders.Cancelled || o.Reconciling {
+				t.Errorf("the other is %s, reconciling: %t", o.Status, o.Reconciling)
+			}
+			s.expect(map[string]ledger.Amount{"sold:ann ga": 0, "sold:bob ga": 2, "available ga": 0, "provider:sim USD": 10606,
+				"suspense:late USD": 0, "auth:open USD.AUTH": 0})
+			var p struct{ Authorized, Captured, Refunded ledger.Amount }
+			s.decode(s.get("/payments/"+payment), &p)
+			if p.Captured != p.Refunded || method == "sim_requires_action" && p.Authorized != 0 {
+				t.Errorf("the provider has %+v of it", p)
+			}
+		})
+	}
+}
+
 // T34: a payment that was made in time, and told late, is honoured whatever the policy:
 // the provider's clock decides.
 func TestT34MadeInTimeToldLate(t *testing.T) {

@@ -86,8 +86,8 @@ func (s *shop) slow(d time.Duration) {
 // charge.
 func TestASlowAuthorization(t *testing.T) {
 	t.Parallel()
-	s := open(t, option{})
-	s.slow(500 * time.Millisecond) // the client waits for 300
+	s := open(t, option{timeout: time.Second})
+	s.slow(1500 * time.Millisecond)
 	done := make(chan struct{}, 2)
 	s.watch(nil, func(*http.Request, *httptest.ResponseRecorder) bool { done <- struct{}{}; return true })
 	o := s.buy("ann", 2, "sim_slow")

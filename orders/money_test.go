@@ -149,6 +149,22 @@ func TestT47ThePriceIsTheHolds(t *testing.T) {
 	}
 }
 
+// T47: what was held before the sale closed can be paid for after it; nothing is held then.
+func TestT47PaidAfterTheSaleHasClosed(t *testing.T) {
+	t.Parallel()
+	s := open(t, option{})
+	hold := s.hold("ann", 2)
+	s.db.Except("events_recorded")
+	s.exec(`UPDATE events SET sale_closes_at = clock_timestamp() - interval '1 s'`)
+	_, err := s.Holds.Place(s.ctx, "tester", s.key(), "gig", holds.Request{Customer: "bob", Items: []holds.Line{{Tier: "ga", Quantity: 1}}})
+	s.refused(err, holds.ErrNotOnSale)
+	if _, err := s.pay(hold, "sim_ok"); err != nil {
+		t.Fatal(err)
+	}
+	s.Orders.Idle()
+	s.is(s.orderOf(hold), orders.Captured, orders.PaymentCaptured, false)
+}
+
 // A refund's shares sum to its amount, none is more than what's left of its part, and all
 // refunds together take everything, and no more.
 func TestSplit(t *testing.T) {

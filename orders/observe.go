@@ -177,7 +177,7 @@ func mismatch(op *Operation, r payments.Result) bool {
 // no posting makes sense of that, people must.
 func (d *deal) tooLate(op *Operation, to OperationStatus) bool {
 	return op.Status == OpSucceeded && to == OpDeclined && (op.Kind == payments.Capture || op.Kind == payments.Authorize) &&
-		!d.fast(op)
+		(!d.fast(op) || d.writtenOff(op))
 }
 
 // differs leaves an operation as it is, for people to see what the provider says of it.

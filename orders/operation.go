@@ -76,8 +76,8 @@ type Operation struct {
 	sends      int        // how often it was leased
 	sentAt     *time.Time // for the first time
 	answered   ledger.Seq // of the entry with the first outcome; 0 for none yet
-	changed    bool // in the decision under way
-	fresh      bool // the provider's own, of which nothing is known here yet
+	changed    bool       // in the decision under way
+	fresh      bool       // the provider's own, of which nothing is known here yet
 }
 
 // Times of an operation.

@@ -30,7 +30,7 @@ func TestPurchasesKeepTheBooksRight(t *testing.T) {
 // live is a history of an event, from its opening to when all is settled.
 func live(t *testing.T, r *rapid.T) {
 	policy := rapid.SampledFrom([]string{buckets.Review, buckets.Refund, buckets.HonourIfAvailable}).Draw(r, "policy")
-	w := &world{T: r, journal: openJournal(t, policy, 6, 2), deeds: map[uuid.UUID]deed{}, overturned: map[uuid.UUID]bool{}}
+	w := &world{T: r, journal: openJournal(t, policy, 6, 2), deeds: map[uuid.UUID]deed{}, foreign: map[string]ledger.Amount{}, overturned: map[uuid.UUID]bool{}}
 	w.event.LimitPerCustomer = new(int64(6))
 	if rapid.Bool().Draw(r, "honour has an end") {
 		w.event.HonourUntil = new(w.now.Add(12 * time.Hour))
@@ -63,8 +63,9 @@ type world struct {
 	*journal
 	placedHolds []*holds.Hold
 	deeds       map[uuid.UUID]deed
-	overturned  map[uuid.UUID]bool // operations of which a provider has taken its word back
-	seen        int                // entries checked
+	foreign     map[string]ledger.Amount // the provider's own steps, by reference
+	overturned  map[uuid.UUID]bool       // operations of which a provider has taken its word back
+	seen        int                      // entries checked
 	sums        map[ledger.AccountKey]ledger.Amount
 	was         map[uuid.UUID]holds.Status
 }
@@ -161,7 +162,8 @@ func (w *world) tellAnything(r *rapid.T) {
 type deed struct {
 	off      ledger.Amount // from the amount
 	currency ledger.Unit
-	taken    bool // an authorization took the money at once
+	taken    bool          // an authorization took the money at once
+	captured ledger.Amount // what was taken with it
 }
 
 // deedOf draws what a provider does, once for an operation.
@@ -194,6 +196,10 @@ func (w *world) anyWord(r *rapid.T, op *Operation, outcome payments.Outcome) pay
 		if op.Kind == payments.Authorize && d.taken {
 			p.Captured = p.Authorized
 		}
+		if p.Captured > 0 && (op.Kind == payments.Authorize || op.Kind == payments.Capture) {
+			d.captured = said.Amount.Amount
+			w.deeds[op.ID] = d
+		}
 	case payments.Declined:
 		said.Reason = rapid.SampledFrom([]string{"no", payments.ReasonAlreadyPaid, payments.ReasonNotCancellable}).Draw(r, "reason")
 		if rapid.Bool().Draw(r, "authorization stands") {
@@ -206,27 +212,46 @@ func (w *world) anyWord(r *rapid.T, op *Operation, outcome payments.Outcome) pay
 	return said
 }
 
-// tellForeign has a provider refund by itself, or a bank dispute a payment.
+// tellForeign has a provider refund by itself, or a bank dispute a payment: together no
+// more than was captured of it, whatever we have refunded.
 func (w *world) tellForeign(r *rapid.T) {
 	h, op := w.anyOperation(r)
-	if _, paid := w.deeds[op.ID]; op.Kind != payments.Authorize || !paid {
-		r.Skip("no payment")
+	done := w.deeds[op.ID]
+	if done.captured == 0 {
+		r.Skip("nothing was captured")
 	}
-	result := payments.Result{
-		Kind: rapid.SampledFrom([]payments.Kind{payments.Refund, payments.Chargeback}).Draw(r, "kind"),
-		Outcome: rapid.SampledFrom([]payments.Outcome{payments.Succeeded, payments.Succeeded, payments.Declined, payments.Pending}).
-			Draw(r, "outcome"),
-		Reference: rapid.SampledFrom([]string{"f1", "f2", "f3"}).Draw(r, "reference") + op.Payment,
-		Amount:    buckets.Money{Currency: w.deeds[op.ID].currency}, At: w.now,
-		Payment: payments.Payment{Reference: op.Payment, Operation: op.ID, Currency: w.deeds[op.ID].currency},
+	left := done.captured
+	for reference, amount := range w.foreign {
+		if strings.HasSuffix(reference, op.Payment) {
+			left -= amount
+		}
 	}
-	result.Reference += string(result.Kind)
-	result.Amount.Amount = ledger.Amount(len(result.Reference)) * 97 // the same for good
-	if rapid.Bool().Draw(r, "all") {
-		result.Amount.Amount, result.Reference = op.Amount.Amount, result.Reference+"all"
+	kind := rapid.SampledFrom([]payments.Kind{payments.Refund, payments.Chargeback}).Draw(r, "kind")
+	reference := rapid.SampledFrom([]string{"f1 ", "f2 ", "f3 "}).Draw(r, "reference") + string(kind) + op.Payment
+	if w.foreign[reference] == 0 {
+		if left <= 0 {
+			r.Skip("nothing is left")
+		}
+		w.foreign[reference] = ledger.Amount(rapid.IntRange(1, int(left)).Draw(r, "amount"))
 	}
-	_, err := w.tell(h, FromWebhook, result)
+	outcome := rapid.SampledFrom([]payments.Outcome{payments.Succeeded, payments.Succeeded, payments.Declined, payments.Pending}).
+		Draw(r, "outcome")
+	_, err := w.tell(h, FromWebhook, payments.Result{
+		Kind: kind, Outcome: outcome, Reference: reference, At: w.now,
+		Amount:  buckets.Money{Amount: w.foreign[reference], Currency: done.currency},
+		Payment: payments.Payment{Reference: op.Payment, Operation: w.order(h).authorizationOf(op.Payment), Currency: done.currency},
+	})
 	w.must(err)
+}
+
+// authorizationOf gives the id of the authorization of a payment.
+func (o *Order) authorizationOf(payment string) uuid.UUID {
+	for _, op := range o.Operations {
+		if op.Kind == payments.Authorize && op.Payment == payment {
+			return op.ID
+		}
+	}
+	return uuid.Nil
 }
 
 func (w *world) claimOperation(r *rapid.T) {

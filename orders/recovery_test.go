@@ -98,8 +98,50 @@ func TestDatabaseCutAfterTheProvidersAnswer(t *testing.T) {
 				if c := s.calls(s.op(s.orderOf(hold), payments.Authorize).ID); c != 1 {
 					t.Errorf("%d calls", c)
 				}
+				if method == "sim_ok" { // what follows was begun too
+					s.is(s.orderOf(hold), orders.Captured, orders.PaymentCaptured, false)
+				}
 			})
 		}
+	}
+}
+
+// The connection is cut when a command is committed: before, and after. What it has sent
+// is begun by the process that committed it, without the janitor.
+func TestDatabaseCutAtACommand(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*pgtest.Proxy) <-chan struct{}{
+		"before the write": (*pgtest.Proxy).LoseNextWrite,
+		"after the commit": (*pgtest.Proxy).LoseNextAnswer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := pgtest.New(t)
+			proxy := pgtest.NewProxy(t, db)
+			s := openOn(t, db, option{proxy: proxy})
+			hold := s.hold("ann", 2)
+			hit := lose(proxy)
+			answer, err := s.checkout("once", hold, "sim_ok")
+			<-hit
+			if err != nil || answer.Open {
+				t.Errorf("checkout: open: %t, %v", answer.Open, err)
+			}
+			s.Orders.Idle()
+			order := s.orderOf(hold)
+			s.is(order, orders.Captured, orders.PaymentCaptured, false)
+			hit = lose(proxy)
+			err = s.refund(order, orders.RefundRequest{Amount: usd(606)})
+			<-hit
+			if err != nil {
+				t.Error(err)
+			}
+			s.is(order, orders.PartiallyRefunded, orders.PaymentPartiallyRefunded, false)
+			for _, op := range s.order(order).Operations {
+				if c := s.calls(op.ID); c != 1 {
+					t.Errorf("%s was called %d times", op.Kind, c)
+				}
+			}
+		})
 	}
 }
 
@@ -139,11 +181,6 @@ func TestP26StillUnknown(t *testing.T) {
 	t.Parallel()
 	s := open(t, option{})
 	o := s.buy("ann", 2, "sim_timeout_lost")
-	settings := s.sim.Settings()
-	settings.HoldAnswer = 1
-	if err := s.sim.Configure(settings); err != nil {
-		t.Fatal(err)
-	}
 	for range 7 {
 		s.work()
 		s.is(o.ID, orders.Pending, orders.PaymentUnknown, len(s.cases("")) > 0)

@@ -8,12 +8,6 @@ FROM orders
 WHERE journal_id = $1
   AND order_id = $2`
 
-	sqlOperationsOf = `
-SELECT ` + operationColumns + `
-FROM operations
-WHERE journal_id = $1
-  AND order_id = ANY ($2::uuid[])`
-
 	listOrders = `
 SELECT ` + orderColumns + `
 FROM orders
@@ -42,36 +36,50 @@ FROM orders o
 WHERE o.journal_id = $1
   AND o.order_id = $2`
 
+	// Fenced, as the batch's reads are: a join is planned on an empty table, and kept.
 	sqlRefOfOperation = `
 SELECT o.order_id, o.hold_id, o.customer, p.provider
-FROM operations p
-JOIN orders o ON o.journal_id = p.journal_id
-             AND o.order_id = p.order_id
-WHERE p.journal_id = $1
-  AND p.operation_id = $2`
+FROM (
+    SELECT *
+    FROM operations
+    WHERE journal_id = $1
+      AND operation_id = $2
+    OFFSET 0) p
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM orders
+    WHERE journal_id = $1
+      AND order_id = p.order_id
+    OFFSET 0) o`
 
 	sqlDueOperations = `
 SELECT p.journal_id, p.order_id, o.hold_id, o.customer, p.provider, p.operation_id,
        extract(epoch FROM clock_timestamp() - p.due_at)::float8
-FROM operations p
-JOIN orders o ON o.journal_id = p.journal_id
-             AND o.order_id = p.order_id
-WHERE p.due_at <= clock_timestamp()
-ORDER BY p.due_at
-LIMIT $1`
+FROM (
+    SELECT *
+    FROM operations
+    WHERE due_at <= (SELECT clock_timestamp())
+    ORDER BY due_at
+    LIMIT $1) p
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM orders
+    WHERE journal_id = p.journal_id
+      AND order_id = p.order_id
+    OFFSET 0) o`
 
 	sqlDueOrders = `
 SELECT o.journal_id, o.order_id, o.hold_id, o.customer, ` + firstProvider + `, o.order_id,
        extract(epoch FROM clock_timestamp() - o.due_at)::float8
 FROM orders o
-WHERE o.due_at <= clock_timestamp()
+WHERE o.due_at <= (SELECT clock_timestamp())
 ORDER BY o.due_at
 LIMIT $1`
 
 	sqlDueWebhooks = `
 SELECT journal_id, provider, event_id, type, operation_id, body, received_at, tries
 FROM webhooks
-WHERE due_at <= clock_timestamp()
+WHERE due_at <= (SELECT clock_timestamp())
 ORDER BY due_at
 LIMIT $1`
 
@@ -93,12 +101,12 @@ CROSS JOIN LATERAL (
       AND provider = $1
     OFFSET 0) o`
 
-	sqlOperations = `
+	sqlOperation = `
 SELECT ` + operationColumns + `
 FROM operations
 WHERE journal_id = $1
-  AND operation_id = ANY ($2::uuid[])
-  AND provider = $3`
+  AND operation_id = $2`
+
 	sqlMoved = `
 SELECT ` + operationColumns + `
 FROM operations

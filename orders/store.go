@@ -2,7 +2,6 @@ package orders
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -186,10 +185,7 @@ func (s *Store) do(ctx context.Context, journal ledger.JournalID, c ledger.Comma
 		return receipt, nil, err
 	}
 	var o Order
-	if err := json.Unmarshal(receipt.Data, &o); err != nil {
-		return receipt, nil, fmt.Errorf("read order of entry %d: %w", receipt.Seq, err)
-	}
-	return receipt, &o, nil
+	return receipt, &o, unmarshal(receipt.Data, &o)
 }
 
 // last gives the order's last operation of a kind; nil when it has none.
@@ -218,7 +214,7 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (Order, error) {
 		}
 		return errors.Join(err, rows.Err())
 	})
-	q.Queue(sqlOperationsOf, int64(journal), [][16]byte{id}).Query(func(rows pgx.Rows) (err error) {
+	q.Queue(sqlBatchOperations, int64(journal), [][16]byte{id}).Query(func(rows pgx.Rows) (err error) {
 		ops, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Operation, error) { return scanOperation(row) })
 		return err
 	})
@@ -295,7 +291,7 @@ func (s *Store) List(ctx context.Context, event string, f Filter) ([]Order, erro
 	for i, o := range found {
 		ids[i] = o.ID
 	}
-	rows, _ = tx.Query(ctx, sqlOperationsOf, int64(journal), ids)
+	rows, _ = tx.Query(ctx, sqlBatchOperations, int64(journal), ids)
 	ops, err := pgx.CollectRows(rows, scanOperation)
 	if err != nil {
 		return nil, pg.Fault(fmt.Errorf("list orders of %s: %w", event, err))

@@ -36,7 +36,7 @@ func (d *deal) suspenseCase(payment string) (cases.Case, bool) {
 // it had rested for, or a new one about the operation.
 func (d *deal) suspend(op *Operation, amount ledger.Amount, reason cases.Reason, told string) {
 	c, ok := d.suspenseCase(op.Payment)
-	if !ok {
+	if !ok || c.Amount.Currency != op.Amount.Currency || c.Suspended+amount > c.Amount.Amount {
 		d.openCase(cases.Case{
 			Reason: reason, Amount: buckets.Money{Amount: amount, Currency: op.Amount.Currency}, Suspended: amount, LastFact: told,
 		}, op)
@@ -98,6 +98,13 @@ func (d *deal) takenBack(op *Operation) string {
 		return KindCaptureFailed
 	}
 	return d.reopenCapture(op)
+}
+
+// writtenOff tells whether people have written off what a payment brought.
+func (d *deal) writtenOff(op *Operation) bool {
+	return slices.ContainsFunc(d.casesAbout(cases.CaptureFailed, op), func(c cases.Case) bool {
+		return c.Status == cases.Resolved && c.Resolution == cases.WriteOff
+	})
 }
 
 // fast tells whether money that a payment brought rests where it came to, all of it: on

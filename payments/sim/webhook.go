@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -199,6 +200,7 @@ func (s *Server) deliver(d *delivery) error {
 	if err != nil {
 		return err
 	}
+	_, _ = io.CopyN(io.Discard, resp.Body, maxBody) // read to its end, the connection can be used again
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("status %d", resp.StatusCode)
