@@ -353,23 +353,21 @@ CREATE INDEX cases_due ON public.cases USING btree (due_at) WHERE (due_at IS NOT
 
 CREATE INDEX cases_open ON public.cases USING btree (journal_id, opened_at) WHERE (status <> 'resolved'::text);
 
-CREATE INDEX cases_order ON public.cases USING btree (journal_id, order_id);
+CREATE INDEX cases_order ON public.cases USING btree (order_id, journal_id);
 
-CREATE INDEX holds_customer ON public.holds USING btree (journal_id, customer, hold_id);
+CREATE INDEX holds_customer ON public.holds USING btree (customer, journal_id, hold_id);
 
 CREATE INDEX holds_due ON public.holds USING btree (journal_id, expires_at) WHERE (status = 'held'::text);
 
 CREATE INDEX operations_due ON public.operations USING btree (due_at) WHERE (due_at IS NOT NULL);
 
-CREATE INDEX operations_order ON public.operations USING btree (journal_id, order_id);
+CREATE INDEX operations_order ON public.operations USING btree (order_id, journal_id);
 
 CREATE INDEX operations_payment ON public.operations USING btree (provider, payment) WHERE (payment <> ''::text);
 
-CREATE INDEX orders_customer ON public.orders USING btree (journal_id, customer, order_id);
+CREATE INDEX orders_customer ON public.orders USING btree (customer, journal_id, order_id);
 
 CREATE INDEX orders_due ON public.orders USING btree (due_at) WHERE (due_at IS NOT NULL);
-
-CREATE INDEX orders_open ON public.orders USING btree (journal_id, customer) WHERE (status = 'pending'::text);
 
 CREATE INDEX report_lines_created ON public.report_lines USING btree (provider, created_at);
 

@@ -63,7 +63,7 @@ func TestP7TheSameKeyGivesTheSameAnswer(t *testing.T) {
 					t.Errorf("answered %s, open: %t, replayed: %t", o.Status, first.Open, first.Replayed)
 				}
 			}
-			s.Orders.Idle() // the capture changes the order, not the answer
+			s.idle() // the capture changes the order, not the answer
 			for range 3 {
 				again, twice := s.checkout("once", hold, method)
 				if problem(twice) != problem(err) || !bytes.Equal(again.Data, first.Data) || again.Open != first.Open ||
@@ -99,7 +99,7 @@ func TestP7ManyAtOnceUnderOneKey(t *testing.T) {
 			t.Errorf("answered %s, open: %t", a.Data, a.Open)
 		}
 	}
-	s.Orders.Idle()
+	s.idle()
 	if n := s.calls(s.op(s.orderOf(hold), payments.Authorize).ID); n != 1 || s.posted() != 2 {
 		t.Errorf("%d authorizations of %d calls", n, s.posted())
 	}
@@ -116,7 +116,7 @@ func TestT49AnotherKeyOfAPaidOrder(t *testing.T) {
 	}
 	_, err := s.pay(hold, "sim_ok")
 	s.refused(err, holds.ErrHoldConfirmed)
-	s.Orders.Idle()
+	s.idle()
 	if s.posted() != 2 {
 		t.Errorf("%d calls", s.posted())
 	}
@@ -198,7 +198,7 @@ func TestT46AnotherAttemptAfterADecline(t *testing.T) {
 	if _, err := s.pay(hold, "sim_ok"); err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	attempts := s.ops(s.orderOf(hold), payments.Authorize)
 	if len(attempts) != 3 || s.posted() != 4 {
 		t.Errorf("%d attempts, %d calls", len(attempts), s.posted())
@@ -231,7 +231,7 @@ func TestARepeatAfterTheProviderWasDown(t *testing.T) {
 			if err != nil || first.Open {
 				t.Fatalf("open: %t, %v", first.Open, err)
 			}
-			s.Orders.Idle()
+			s.idle()
 			if again, err := s.checkout("once", hold, "sim_ok"); err != nil || !bytes.Equal(again.Data, first.Data) {
 				t.Errorf("then %s, %v", again.Data, err)
 			}
@@ -252,7 +252,7 @@ func TestACallerThatGivesUp(t *testing.T) {
 		return true
 	})
 	_, _ = s.Orders.Checkout(ctx, "tester", "once", hold, orders.CheckoutRequest{PaymentMethod: "sim_ok"}) // either may be first
-	s.Orders.Idle()
+	s.idle()
 	again, err := s.checkout("once", hold, "sim_ok")
 	if err != nil || again.Open || !again.Replayed {
 		t.Errorf("open: %t, %v", again.Open, err)

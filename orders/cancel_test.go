@@ -17,8 +17,10 @@ import (
 
 func (s *shop) cancel(id uuid.UUID) (orders.Answer, error) {
 	s.Helper()
+	s.gate.RLock()
 	a, err := s.Orders.Cancel(s.ctx, "tester", s.key(), id, nil)
-	s.Orders.Idle()
+	s.gate.RUnlock()
+	s.idle()
 	return a, err
 }
 
@@ -171,7 +173,7 @@ func TestTheSameKeyOfARefund(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	for range 3 {
 		if again, err := ask(1000); err != nil || string(again.Data) != string(first.Data) || !again.Replayed {
 			t.Errorf("%s, then %s %v", first.Data, again.Data, err)
@@ -179,7 +181,7 @@ func TestTheSameKeyOfARefund(t *testing.T) {
 	}
 	_, err = ask(1001)
 	s.refused(err, ledger.ErrIdempotencyMismatch)
-	s.Orders.Idle()
+	s.idle()
 	if n := len(s.ops(o.ID, payments.Refund)); n != 1 {
 		t.Errorf("%d refunds", n)
 	}

@@ -91,7 +91,7 @@ func TestT5ATierThatShrinks(t *testing.T) {
 	if _, err := s.pay(hold, "sim_ok"); err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	s.expect(map[string]ledger.Amount{"sold:ann ga": 2, "available ga": 0})
 }
 
@@ -200,11 +200,10 @@ func TestP29AlreadyCaptured(t *testing.T) {
 	hold := s.hold("ann", 2)
 	order := s.orderOf(hold)
 	// The answer is lost, and the provider has forgotten the call when it's repeated.
-	s.watch(nil, nil)
 	if _, err := s.pay(hold, "sim_capture_timeout"); err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	s.is(order, orders.Confirmed, orders.PaymentUnknown, false)
 	settings := s.sim.Settings()
 	settings.LookupLag, settings.ClockOffset = 1000*60*60*48, 1000*60*60*25
@@ -263,7 +262,7 @@ func TestT43ExpiryWithAPartialCapture(t *testing.T) {
 	}
 	for range 2 {
 		_, _ = s.Recon.Approve(s.ctx, "gus", s.key(), c.ID, nil) // the second is refused
-		s.Orders.Idle()
+		s.idle()
 	}
 	s.flush()
 	s.theCase(cases.AmountMismatch, cases.Resolved)

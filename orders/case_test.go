@@ -24,7 +24,7 @@ func (s *shop) decide(id uuid.UUID, r recon.Resolution) error {
 		s.Fatal(err)
 	}
 	_, err := s.Recon.Approve(s.ctx, "gus", s.key(), id, nil)
-	s.Orders.Idle()
+	s.idle()
 	return err
 }
 
@@ -55,7 +55,7 @@ func TestT35PeopleHonourALatePayment(t *testing.T) {
 			if _, err := s.Recon.Approve(s.ctx, "gus", s.key(), c.ID, nil); err != nil { // it waits still
 				t.Fatal(err)
 			}
-			s.Orders.Idle()
+			s.idle()
 			s.is(order, orders.Captured, orders.PaymentCaptured, false)
 			s.theCase(cases.LatePayment, cases.Resolved)
 			s.expect(map[string]ledger.Amount{"sold:ann ga": 2, "available ga": 98, "provider:sim USD": 10606, "suspense:late USD": 0})

@@ -93,7 +93,7 @@ func (s *shop) rush(n int) []uuid.UUID {
 		})
 	}
 	buyers.Wait()
-	s.Orders.Idle()
+	s.idle()
 	return list
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ type shop struct {
 	simURL   string
 	traffic  *traffic
 	keys     atomic.Int64
+	gate     sync.RWMutex // nothing begins while idle waits
 }
 
 // option changes how a shop is opened.
@@ -90,7 +92,9 @@ func openOn(t testing.TB, db *pgtest.DB, o option) *shop {
 		case err == nil && o.mailbox:
 			s.traffic.keep(letter{body, r.Header})
 		case err == nil:
+			s.gate.RLock()
 			err = s.Orders.Receive(r.Context(), "sim", body, r.Header)
+			s.gate.RUnlock()
 		}
 		if err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -148,6 +152,13 @@ func (s *shop) process(proxy *pgtest.Proxy) service.Stores {
 	return stores
 }
 
+// idle waits until no call to the provider is under way.
+func (s *shop) idle() {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.Orders.Idle()
+}
+
 func (s *shop) key() string { return "k" + strconv.FormatInt(s.keys.Add(1), 10) }
 
 // hold places a hold of n tickets.
@@ -191,7 +202,7 @@ func (s *shop) buy(customer string, n ledger.Amount, method string) orders.Order
 	if err != nil && fault.As(err).Kind != fault.Declined {
 		s.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	return s.order(s.orderOf(hold))
 }
 
@@ -223,7 +234,7 @@ func (s *shop) work() {
 	if _, err := s.Orders.Work(s.ctx); err != nil {
 		s.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 }
 
 // balances gives the accounts of the event that aren't zero, by code and unit.

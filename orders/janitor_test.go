@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,7 +31,7 @@ func TestP10ManyJanitorsAtOnce(t *testing.T) {
 		}
 		ids[i] = s.orderOf(hold)
 	}
-	s.Orders.Idle()
+	s.idle()
 	s.watch(nil, nil)
 	s.exec(`UPDATE operations SET due_at = 'epoch' WHERE due_at IS NOT NULL`)
 	processes := []service.Stores{s.Stores, s.process(nil), s.process(nil)}
@@ -77,7 +78,7 @@ func TestBacklog(t *testing.T) {
 	s.buy("ann", 1, "sim_ok")
 	s.buy("bob", 1, "sim_timeout_lost")
 	s.buy("cid", 1, "sim_processing")
-	s.age(1e9 * 3600)
+	s.age(time.Hour)
 	b, err := s.Orders.Work(s.ctx)
 	if err != nil || b.Unknown != 2 || b.Oldest.Hours() < 1 || b.Due != 0 {
 		t.Errorf("%+v %v", b, err)

@@ -151,7 +151,7 @@ func TestT35APaymentOfACancelledOrder(t *testing.T) {
 				if err != nil || !answer.Open {
 					t.Fatalf("open: %t, %v", answer.Open, err)
 				}
-				s.Orders.Idle()
+				s.idle()
 				s.is(o.ID, orders.Cancelled, orders.PaymentDeclined, false)
 				s.expect(map[string]ledger.Amount{"available ga": 100})
 				s.bank(s.op(o.ID, payments.Authorize).Payment, "complete", 0)
@@ -199,7 +199,7 @@ func TestT26ASecondPaymentOfOneOrder(t *testing.T) {
 	if _, err := s.pay(hold, "sim_ok"); err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	s.bank(first.Payment, "complete", 0)
 	s.flush()
 	s.is(order, orders.Captured, orders.PaymentCaptured, false)
@@ -226,7 +226,7 @@ func TestT26TwoDuplicatesAtOnce(t *testing.T) {
 	if _, err := s.pay(hold, "sim_ok"); err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	settings := s.sim.Settings()
 	settings.Rates.Error = 1
 	if err := s.sim.Configure(settings); err != nil {

@@ -205,7 +205,7 @@ func TestT64RefusalsLeaveNothing(t *testing.T) {
 	if _, err := s.pay(hold, "sim_ok"); err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	if after := head(); after != before+3 { // created, confirmed, captured
 		t.Errorf("%d entries", after-before)
 	}

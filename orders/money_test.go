@@ -109,7 +109,7 @@ func TestT62LinesSumToTheOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums(o)
-	s.Orders.Idle()
+	s.idle()
 	sums(s.order(o.ID))
 	if err := s.refund(o.ID, orders.RefundRequest{Items: []orders.RefundLine{{Tier: "ga", Quantity: 1}}, ReturnTickets: true}); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestT47PaidAfterTheSaleHasClosed(t *testing.T) {
 	if _, err := s.pay(hold, "sim_ok"); err != nil {
 		t.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 	s.is(s.orderOf(hold), orders.Captured, orders.PaymentCaptured, false)
 }
 

@@ -174,8 +174,10 @@ func (s *shop) refund(id uuid.UUID, r orders.RefundRequest) error {
 	if r.Reason == "" {
 		r.Reason = "asked"
 	}
+	s.gate.RLock()
 	_, err := s.Orders.Refund(s.ctx, "tester", s.key(), id, r, nil)
-	s.Orders.Idle()
+	s.gate.RUnlock()
+	s.idle()
 	return err
 }
 

@@ -30,7 +30,8 @@ func TestPurchasesKeepTheBooksRight(t *testing.T) {
 // live is a history of an event, from its opening to when all is settled.
 func live(t *testing.T, r *rapid.T) {
 	policy := rapid.SampledFrom([]string{buckets.Review, buckets.Refund, buckets.HonourIfAvailable}).Draw(r, "policy")
-	w := &world{T: r, journal: openJournal(t, policy, 6, 2), deeds: map[uuid.UUID]deed{}, foreign: map[string]ledger.Amount{}, overturned: map[uuid.UUID]bool{}}
+	w := &world{T: r, journal: openJournal(t, policy, 6, 2), deeds: map[uuid.UUID]deed{},
+		foreign: map[string]ledger.Amount{}, overturned: map[uuid.UUID]bool{}}
 	w.event.LimitPerCustomer = new(int64(6))
 	if rapid.Bool().Draw(r, "honour has an end") {
 		w.event.HonourUntil = new(w.now.Add(12 * time.Hour))

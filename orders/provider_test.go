@@ -128,7 +128,7 @@ func (s *shop) flush() {
 	if err := s.sim.Flush(s.ctx); err != nil {
 		s.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 }
 
 // deliver gives the shop a webhook, which it must take.
@@ -137,7 +137,7 @@ func (s *shop) deliver(l letter) {
 	if err := s.Orders.Receive(s.ctx, "sim", l.body, l.header); err != nil {
 		s.Fatal(err)
 	}
-	s.Orders.Idle()
+	s.idle()
 }
 
 // said is an operation as the provider tells of it.

@@ -110,7 +110,7 @@ func TestT67TwoRefundsAtOnce(t *testing.T) {
 	if granted != 1 {
 		t.Errorf("%d were granted", granted)
 	}
-	s.Orders.Idle()
+	s.idle()
 	s.expect(map[string]ledger.Amount{"provider:sim USD": 4606})
 }
 
@@ -128,7 +128,7 @@ func TestManyRefundsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	s.Orders.Idle()
+	s.idle()
 	refunds := s.ops(o.ID, payments.Refund)
 	for _, op := range refunds {
 		if n := s.calls(op.ID); n != 1 {

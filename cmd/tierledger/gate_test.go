@@ -34,7 +34,7 @@ type stop struct {
 }
 
 // gate stands before the provider. What stops at it goes no further for as long as the
-// caller lives.
+// caller lives, but for an answer that's let go.
 type gate struct {
 	next http.Handler
 
@@ -42,7 +42,8 @@ type gate struct {
 	at      stop
 	missing int // calls until reached is closed
 	reached chan struct{}
-	made    int // payments
+	free    chan struct{} // closed when calls stop elsewhere
+	made    int           // payments
 }
 
 // arm says where calls stop from now on; stop{} for nowhere. The channel is closed when n
@@ -50,21 +51,25 @@ type gate struct {
 func (g *gate) arm(at stop, n int) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.at, g.missing, g.reached = at, n, make(chan struct{})
+	if g.free != nil {
+		close(g.free)
+	}
+	g.at, g.missing, g.reached, g.free = at, n, make(chan struct{}), make(chan struct{})
 	return g.reached
 }
 
-// come tells whether a call stops at a point that it has come to.
-func (g *gate) come(path string, m moment) bool {
+// come notes that a call has come to a point. If calls stop there, the channel is closed
+// when they no longer do; it's nil if they don't.
+func (g *gate) come(path string, m moment) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.at.moment != m || !strings.HasSuffix(path, g.at.path) {
-		return false
+		return nil
 	}
 	if g.missing--; g.missing == 0 {
 		close(g.reached)
 	}
-	return true
+	return g.free
 }
 
 // payments counts the payments that the provider has made.
@@ -94,16 +99,19 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if g.come(r.URL.Path, arrived) {
+	if g.come(r.URL.Path, arrived) != nil {
 		<-r.Context().Done()
 		return
 	}
 	done := httptest.NewRecorder()
 	g.next.ServeHTTP(done, r)
 	g.count(r.URL.Path, done)
-	if g.come(r.URL.Path, applied) {
-		<-r.Context().Done()
-		return
+	if free := g.come(r.URL.Path, applied); free != nil {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-free:
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(done.Code)

@@ -1,0 +1,135 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/payments"
+)
+
+// Receive verifies a webhook over its raw body and commits it, with what it brings. When
+// it returns nil the webhook is durably stored, applied or parked. Errors:
+// ErrProviderNotFound, payments.ErrWebhookSignatureInvalid, payments.ErrWebhookTimestamp,
+// payments.ErrWebhookUnreadable, and those of ledger.Do: the provider sends it again.
+func (s *Store) Receive(ctx context.Context, provider string, body []byte, header http.Header) error {
+	p := s.provider(provider)
+	if p == nil {
+		return ErrProviderNotFound.Because("%q", provider)
+	}
+	now, err := s.clock.Now(ctx)
+	if err != nil {
+		return err
+	}
+	event, err := p.ParseWebhook(body, header, now)
+	if err != nil {
+		return err
+	}
+	w := &webhook{provider: provider, event: event.ID, kind: event.Type, operation: event.Result.Operation, body: body}
+	return s.take(ctx, w, event.Result, "webhook")
+}
+
+// again tries a parked webhook: its body was verified when it came.
+func (s *Store) again(ctx context.Context, journal ledger.JournalID, w *webhook) error {
+	p := s.provider(w.provider)
+	if p == nil {
+		return ErrProviderNotFound.Because("%q", w.provider)
+	}
+	result, err := p.ReadWebhook(w.body)
+	if err != nil {
+		return fmt.Errorf("parked webhook %s of journal %d: %w", w.event, journal, err)
+	}
+	return s.take(ctx, w, result, "webhook "+strconv.Itoa(w.tries))
+}
+
+// take commits what a webhook says.
+func (s *Store) take(ctx context.Context, w *webhook, r payments.Result, mark string) error {
+	a, err := s.about(ctx, w.provider, r)
+	switch {
+	case err != nil:
+		return err
+	case !a.ours:
+		return s.commitWebhook(ctx, ledger.System, w, mark, &unidentified{w, r})
+	case !a.found:
+		return s.commitWebhook(ctx, a.journal, w, mark, &park{w})
+	}
+	journal := a.journal
+	err = s.commitWebhook(ctx, journal, w, mark,
+		&observe{ref: a.ref, operation: a.operation, evidence: evidence{FromWebhook, r}, webhook: w})
+	if f := fault.As(err); errors.Is(err, errParked) || f != nil && f.Kind == fault.Internal {
+		if !errors.Is(err, errParked) {
+			s.Log.LogAttrs(ctx, slog.LevelError, "a webhook couldn't be applied", slog.String("event_id", w.event), slog.Any("error", err))
+		}
+		return s.commitWebhook(ctx, journal, w, mark, &park{w})
+	}
+	return err
+}
+
+// subject is what a webhook is about.
+type subject struct {
+	ref
+	journal   ledger.JournalID
+	operation uuid.UUID
+	ours      bool // it names an event of ours
+	found     bool // and an order
+}
+
+// about finds what a provider's word is about: the operation that it names, if that's
+// ours, else a step of the provider's own with the payment that an operation of ours made.
+func (s *Store) about(ctx context.Context, provider string, r payments.Result) (subject, error) {
+	var a subject
+	for _, named := range []uuid.UUID{r.Operation, r.Payment.Operation} {
+		journal, ok := ledger.JournalOf(named)
+		if !ok {
+			continue
+		}
+		if _, err := s.journalOf(ctx, named); errors.Is(err, ErrOrderNotFound) {
+			continue
+		} else if err != nil {
+			return a, err
+		}
+		to, found, err := s.findRef(ctx, journal, sqlRefOfOperation, named)
+		switch {
+		case err != nil:
+			return a, err
+		case found && to.provider != provider:
+			continue // no provider speaks for another
+		}
+		a.ours, a.journal = true, journal
+		if !found {
+			continue
+		}
+		a.ref, a.found, a.operation = to, true, named
+		if named != r.Operation {
+			a.operation = ledger.NewID(journal, ledger.SystemPrincipal, "foreign", provider, r.Reference)
+		}
+		return a, nil
+	}
+	return a, nil
+}
+
+// commitWebhook commits a command of a webhook, and begins what it has sent.
+func (s *Store) commitWebhook(ctx context.Context, journal ledger.JournalID, w *webhook, mark string, body ledger.Body) error {
+	receipt, err := s.Ledger.Do(ctx, journal, ledger.Command{
+		ID:        ledger.NewID(journal, ledger.SystemPrincipal, mark, w.provider, w.event),
+		Principal: ledger.SystemPrincipal, Body: body,
+	})
+	if err != nil || receipt.Replayed {
+		return err
+	}
+	if b, ok := body.(*observe); ok && receipt.Kind != KindWebhook {
+		var o Order
+		if err := unmarshal(receipt.Data, &o); err != nil {
+			return err
+		}
+		s.follow(ctx, b.ref, receipt, &o)
+	}
+	return nil
+}
