@@ -21,7 +21,7 @@ const (
 	DuplicatePayment Reason = "duplicate_payment"    // a second payment of one order
 	AmountMismatch   Reason = "amount_mismatch"      // another sum or currency than the order's
 	NotConfirmable   Reason = "not_confirmable"      // paid in time, but a limit in force now forbids the sale
-	OutcomeUnknown   Reason = "outcome_unknown"      // the provider hasn't told for a day
+	OutcomeUnknown   Reason = "outcome_unknown"      // the provider hasn't told for hours: its schedule is at the daily step
 	CaptureFailed    Reason = "capture_failed"       // after it had been reported as done, or in part
 	RefundFailed     Reason = "refund_failed"        // the amount is still owed
 	VoidFailed       Reason = "void_failed"          // an authorization stands that nobody wants
@@ -106,6 +106,7 @@ type Case struct {
 	HoldID         *uuid.UUID    `json:"hold_id,omitempty"`
 	OrderID        *uuid.UUID    `json:"order_id,omitempty"`
 	OperationID    *uuid.UUID    `json:"operation_id,omitempty"`
+	ToldAt         *time.Time    `json:"told_at,omitempty"` // by the provider: when the payment came to this
 	OpenedAt       time.Time     `json:"opened_at"`
 	AgeSeconds     int64         `json:"age_seconds,omitempty"` // when read; not in entries
 	Owner          string        `json:"owner"`

@@ -5,10 +5,10 @@
 //
 //	open              -> awaiting_approval   a person proposed a resolution
 //	open              -> resolving           the event's policy decided
-//	open              -> resolved            policy decided, and it's done
+//	open              -> resolved            policy decided, and it's done; or by evidence
 //	awaiting_approval -> open                another person rejected it
 //	awaiting_approval -> resolving           another person approved it
-//	awaiting_approval -> resolved            approved, and it's done
+//	awaiting_approval -> resolved            approved, and it's done; or evidence overtook it
 //	resolving         -> resolved            the provider did what was decided
 //	resolving         -> open                the provider refused it
 //

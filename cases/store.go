@@ -105,11 +105,10 @@ func readCase(row pgx.CollectableRow) (*Case, error) {
 	return c, err
 }
 
-// Due is a case that policy decides, by now.
+// Due is a case that policy decides on now.
 type Due struct {
-	Journal ledger.JournalID
-	ID      uuid.UUID
-	Order   uuid.UUID
+	ID    uuid.UUID
+	Order uuid.UUID
 }
 
 // Due lists up to limit cases that the program itself must act on by now.

@@ -11,7 +11,8 @@
 //	payment_pending -> held              the payment wasn't made, and expires_at is to come
 //	payment_pending -> reconciling       pay_until has passed, and the outcome is unknown
 //	payment_pending, reconciling -> released, expired
-//	                                     only on evidence that no authorization stands
+//	                                     only on evidence: it isn't paid, or by a payment
+//	                                     that can't buy these tickets
 //	held, payment_pending, reconciling -> confirmed
 //	                                     bought: its tickets are sold
 //

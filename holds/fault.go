@@ -21,7 +21,7 @@ var (
 var ErrHoldNotFound = &fault.Def{Kind: fault.NotFound, Code: "hold_not_found",
 	Title: "There's no such hold."}
 
-// Codes of Release.
+// Codes of Release, in the order in which they're judged.
 var (
 	ErrHoldConfirmed = &fault.Def{Kind: fault.Conflict, Code: "hold_confirmed",
 		Title: "The hold has been bought."}

@@ -95,20 +95,14 @@ func Fits(s *ledger.State, customer string, items []Item) error {
 
 // tiersOf adds lines up by tier; without asking, for what the customer has already.
 func tiersOf(s *ledger.State, items []Item, ask bool) []quantity {
+	tiers := buckets.ShelfOf(s).Tiers
 	var wanted []quantity
-next:
 	for _, i := range items {
 		n := i.Quantity
 		if !ask {
 			n = 0
 		}
-		for j := range wanted {
-			if wanted[j].tier.Tier == i.Tier {
-				wanted[j].n += n
-				continue next
-			}
-		}
-		wanted = append(wanted, quantity{buckets.ShelfOf(s).Tiers[i.Tier], n})
+		wanted = addUp(wanted, tiers[i.Tier], n)
 	}
 	return wanted
 }

@@ -112,22 +112,26 @@ func (p *place) wanted(offer *buckets.Shelf) ([]quantity, error) {
 		}
 	}
 	var wanted []quantity
-next:
 	for i, l := range p.request.Items {
 		if l.Quantity < 1 || l.Quantity > MaxQuantity {
 			field := fmt.Sprintf("items[%d].quantity", i)
 			return nil, ErrInvalidQuantity.Because("%s: must be 1 to %d", field, MaxQuantity).
 				With("field", field).With("maximum", MaxQuantity)
 		}
-		for j := range wanted {
-			if wanted[j].tier.Tier == l.Tier {
-				wanted[j].n += l.Quantity
-				continue next
-			}
-		}
-		wanted = append(wanted, quantity{offer.Tiers[l.Tier], l.Quantity})
+		wanted = addUp(wanted, offer.Tiers[l.Tier], l.Quantity)
 	}
 	return wanted, nil
+}
+
+// addUp adds tickets of a tier to what's wanted of it.
+func addUp(wanted []quantity, tier *buckets.Tier, n ledger.Amount) []quantity {
+	for i := range wanted {
+		if wanted[i].tier == tier {
+			wanted[i].n += n
+			return wanted
+		}
+	}
+	return append(wanted, quantity{tier, n})
 }
 
 // withinLimits compares what the customer's own accounts hold and own, and what

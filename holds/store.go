@@ -53,7 +53,8 @@ func (s *Store) Place(ctx context.Context, principal, key, event string, r Reque
 
 // Release gives a hold's tickets back, with ifMatch only if it still has that
 // version. The receipt's data is the hold; one that had ended stays as it was.
-// Errors: ErrHoldNotFound, buckets.ErrVersionConflict, and those of ledger.Do.
+// Errors: ErrHoldNotFound, buckets.ErrVersionConflict, ErrHoldConfirmed,
+// ErrPaymentInProgress, and those of ledger.Do.
 func (s *Store) Release(ctx context.Context, principal, key string, id uuid.UUID, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	journal, err := s.journalOf(ctx, id)
 	if err != nil {

@@ -192,7 +192,7 @@ var (
 	}
 	checkoutRefusals = []string{
 		"hold_not_found", "hold_expired", "hold_confirmed", "payment_in_progress", "too_late", "price_changed",
-		"limit_exceeded", "too_many_checkouts", "provider_unavailable",
+		"limit_exceeded", "too_many_operations", "too_many_checkouts", "provider_unavailable",
 	}
 )
 

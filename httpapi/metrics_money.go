@@ -19,6 +19,7 @@ type moneyMetrics struct {
 	unknown    prometheus.Gauge
 	oldest     prometheus.Gauge
 	due        prometheus.Gauge
+	parked     prometheus.Gauge
 	cases      *prometheus.GaugeVec
 }
 
@@ -36,10 +37,12 @@ func newMoneyMetrics(registry *prometheus.Registry) moneyMetrics {
 			Help: "Time since the oldest of them was sent."}),
 		due: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tierledger_janitor_due",
 			Help: "Operations, orders, webhooks and cases that were due in the janitor's last round."}),
+		parked: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tierledger_parked_webhooks",
+			Help: "Webhooks about what isn't known yet."}),
 		cases: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tierledger_open_cases",
 			Help: "Cases that aren't resolved, by reason."}, []string{"reason"}),
 	}
-	registry.MustRegister(m.checkouts, m.operations, m.webhooks, m.unknown, m.oldest, m.due, m.cases)
+	registry.MustRegister(m.checkouts, m.operations, m.webhooks, m.unknown, m.oldest, m.due, m.parked, m.cases)
 	return m
 }
 
@@ -54,6 +57,7 @@ func (m *Metrics) SetBacklog(b orders.Backlog) {
 	m.money.unknown.Set(float64(b.Unknown))
 	m.money.oldest.Set(b.Oldest.Seconds())
 	m.money.due.Set(float64(b.Due))
+	m.money.parked.Set(float64(b.Parked))
 }
 
 // SetOpenCases tells how many cases of each reason aren't resolved.

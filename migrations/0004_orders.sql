@@ -152,6 +152,7 @@ CREATE TABLE cases (
     hold_id         uuid,
     order_id        uuid,
     operation_id    uuid,
+    told_at         timestamptz, -- by the provider's clock: when the payment came to this
     opened_at       timestamptz NOT NULL,
     owner           text        COLLATE "C" NOT NULL, -- who must act: system or finance
     last_fact       text        NOT NULL, -- what was verified last
@@ -187,5 +188,5 @@ GRANT UPDATE (status, payment, reference, authorized, taken, face, fee, tax, dis
               updated_at, version) ON operations TO tierledger_service;
 GRANT UPDATE (pending) ON checkouts TO tierledger_service;
 GRANT UPDATE (status, tries, due_at, version) ON webhooks TO tierledger_service;
-GRANT UPDATE (status, suspended, owner, last_fact, due_at, resolution, resolved_reason, evidence, proposed_by, decided_by,
+GRANT UPDATE (status, amount, told_at, suspended, owner, last_fact, due_at, resolution, resolved_reason, evidence, proposed_by, decided_by,
               resolved_at, version) ON cases TO tierledger_service;

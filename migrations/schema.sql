@@ -30,6 +30,7 @@ CREATE TABLE public.cases (
     hold_id uuid,
     order_id uuid,
     operation_id uuid,
+    told_at timestamp with time zone,
     opened_at timestamp with time zone NOT NULL,
     owner text NOT NULL COLLATE pg_catalog."C",
     last_fact text NOT NULL,
@@ -387,7 +388,11 @@ GRANT SELECT,INSERT ON TABLE public.cases TO tierledger_service;
 
 GRANT UPDATE(status) ON TABLE public.cases TO tierledger_service;
 
+GRANT UPDATE(amount) ON TABLE public.cases TO tierledger_service;
+
 GRANT UPDATE(suspended) ON TABLE public.cases TO tierledger_service;
+
+GRANT UPDATE(told_at) ON TABLE public.cases TO tierledger_service;
 
 GRANT UPDATE(owner) ON TABLE public.cases TO tierledger_service;
 

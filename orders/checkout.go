@@ -114,8 +114,8 @@ func (c *checkout) judge(d *deal) error {
 	if err := holds.WithinLimits(d.s, h.Customer, h.Items); err != nil {
 		return err
 	}
-	if d.order != nil {
-		return nil // it's pending already
+	if d.order != nil { // it's pending already
+		return d.exhausted(payments.Authorize)
 	}
 	shelf := shelfOf(d.s)
 	if shelf.pendingOf[h.Customer] >= maxPendingOf || shelf.pending >= maxPending {

@@ -1,7 +1,7 @@
 package orders
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -14,7 +14,7 @@ import (
 
 // errNotDue says that an operation isn't to be worked on: it's settled, or another worker
 // has it.
-var errNotDue = fmt.Errorf("orders: not due")
+var errNotDue = errors.New("orders: not due")
 
 // claim is the command that leases a due operation to one worker.
 type claim struct {
@@ -42,7 +42,12 @@ func (c *claim) Decide(s *ledger.State) (ledger.Decision, error) {
 	}
 	op.send(s.Now)
 	op.UpdatedAt = s.Now
-	if op.exhausted() && op.Status != OpRequiresAction {
+	unpaid := op.Status == OpRequiresAction || op.Status == OpPending
+	overdue := d.order.Status == Pending && !s.Now.Before(d.order.PayUntil)
+	if op.Kind == payments.Authorize && unpaid && overdue {
+		d.endIntent(op, reasonGrace) // again, if the provider has refused that
+	}
+	if op.exhausted() && (op.Status != OpRequiresAction || overdue) {
 		d.openCase(cases.Case{Reason: cases.OutcomeUnknown, Amount: op.Amount,
 			LastFact: fact(s.Now, "the %s was sent at %s and has no outcome", op.Kind, op.sentAt.UTC().Format("2006-01-02 15:04:05 MST")),
 		}, op)

@@ -82,7 +82,14 @@ func (s *Store) repeat(ctx context.Context, to ref, op *Operation, created ledge
 	case !errors.Is(err, errNotDue):
 		return Answer{}, err
 	}
-	return s.answered(ctx, to, op.ID, created)
+	answer, err := s.answered(ctx, to, op.ID, created)
+	if errors.Is(err, payments.ErrProviderUnavailable) { // and the call can't be made any more
+		h, herr := s.Holds.Get(ctx, to.hold)
+		if herr == nil && !h.Status.Claims() {
+			err = ErrHoldExpired.Because("hold %s has ended", h.ID).With("hold_id", h.ID)
+		}
+	}
+	return answer, err
 }
 
 // answered gives the answer that an authorization's first outcome made.

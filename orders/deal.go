@@ -56,14 +56,14 @@ func (r ref) OrderIDs() []uuid.UUID { return []uuid.UUID{r.order} }
 // HoldIDs names the order's hold.
 func (r ref) HoldIDs() []uuid.UUID { return []uuid.UUID{r.hold} }
 
-// taxAccount collects the tax of all sales.
+// Accounts that orders post to; those of a provider or an organiser are made below.
 const (
 	taxAccount   = "tax:sales"
 	feesPlatform = "fees:platform"
 	lateSuspense = "suspense:late"
 	authOpen     = "auth:open"
 	authContra   = "auth:contra"
-	loss         = "chargeback-loss"
+	loss         = "chargeback-loss" // what the platform bears: claims written off, too much paid back
 )
 
 func providerAccount(p string) string { return "provider:" + p }
@@ -174,14 +174,15 @@ func (d *deal) operation(id uuid.UUID) *Operation {
 }
 
 // last gives the order's last operation of a kind; nil when it has none.
-func (d *deal) last(kind payments.Kind) *Operation {
-	var last *Operation
-	for _, op := range d.order.Operations {
-		if op.Kind == kind && (last == nil || op.Attempt > last.Attempt) {
-			last = op
-		}
+func (d *deal) last(kind payments.Kind) *Operation { return d.order.last(kind) }
+
+// exhausted refuses another operation of a kind when the order has had too many.
+func (d *deal) exhausted(kind payments.Kind) error {
+	if last := d.last(kind); last != nil && last.Attempt >= maxAttempts {
+		return ErrTooManyOperations.Because("%d of kind %s", last.Attempt, kind).
+			With("order_id", d.order.ID).With("limit", maxAttempts)
 	}
-	return last
+	return nil
 }
 
 // openOne gives an operation of a kind whose outcome is to come; nil when there's none.

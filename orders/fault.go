@@ -18,6 +18,8 @@ var (
 		Title: "The order costs something else than the request says."}
 	ErrTooManyCheckouts = &fault.Def{Kind: fault.TooMany, Code: "too_many_checkouts",
 		Title: "Too many payments are under way."}
+	ErrTooManyOperations = &fault.Def{Kind: fault.Conflict, Code: "too_many_operations",
+		Title: "The order has had as many payments or refunds as one may have."}
 	ErrPaymentDeclined = &fault.Def{Kind: fault.Declined, Code: "payment_declined",
 		Title: "The payment was declined; nothing was charged."}
 )
@@ -45,7 +47,8 @@ var ErrProviderNotFound = &fault.Def{Kind: fault.NotFound, Code: "provider_not_f
 // Defs lists the codes of this package.
 func Defs() []*fault.Def {
 	return []*fault.Def{
-		ErrHoldExpired, ErrTooLate, ErrPriceChanged, ErrTooManyCheckouts, ErrPaymentDeclined,
+		ErrHoldExpired, ErrTooLate, ErrPriceChanged, ErrTooManyOperations, ErrTooManyCheckouts,
+		ErrPaymentDeclined,
 		ErrOrderNotFound, ErrOrderCaptured, ErrOrderNotCaptured, ErrCurrencyMismatch, ErrTicketsNotOwned,
 		ErrRefundExceedsCaptured, ErrProviderNotFound,
 	}

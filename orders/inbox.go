@@ -102,49 +102,52 @@ func (c *park) Decide(s *ledger.State) (ledger.Decision, error) {
 // unidentified is the command that keeps what a provider tells of a payment that isn't
 // ours: money rests in suspense, with a case.
 type unidentified struct {
+	journal ledger.JournalID
 	webhook *webhook
 	result  payments.Result
 }
 
+// maxUnidentified bounds the cases that one such payment may have, one after the other.
+const maxUnidentified = 8
+
 // about is the id under which a payment that isn't ours is known.
 func (c *unidentified) about() uuid.UUID {
-	return ledger.NewID(ledger.System, ledger.SystemPrincipal, "payment", c.webhook.provider, c.result.Payment.Reference)
+	return ledger.NewID(c.journal, ledger.SystemPrincipal, "payment", c.webhook.provider, c.result.Payment.Reference)
 }
 
 const unidentifiedSuspense = "suspense:unidentified"
 
+// Accounts names those that the money may rest on.
 func (c *unidentified) Accounts() []string {
 	return []string{unidentifiedSuspense, providerAccount(c.webhook.provider)}
 }
 
-// CaseIDs names the case that the payment may have.
+// CaseIDs names the cases that the payment may have.
 func (c *unidentified) CaseIDs() []uuid.UUID {
-	return []uuid.UUID{cases.ID(ledger.System, cases.Unidentified, c.about(), 0)}
+	ids := make([]uuid.UUID, maxUnidentified)
+	for n := range ids {
+		ids[n] = cases.ID(c.journal, cases.Unidentified, c.about(), n)
+	}
+	return ids
 }
 
 // Decide books the money that the payment has brought and not given back, as far as it
-// isn't booked yet: that's what its case says.
+// isn't booked yet: that's what its case says. An older word changes nothing.
 func (c *unidentified) Decide(s *ledger.State) (ledger.Decision, error) {
 	w := c.webhook.as(s, webhookUnidentified)
-	p, about := c.result.Payment, c.about()
-	d := ledger.Decision{Kind: KindUnidentified, Rows: []ledger.Row{w}}
-	known, ok := cases.Find(s, c.CaseIDs()[0])
-	rests := p.Captured - p.Refunded - p.Disputed
-	told := fact(s.Now, "payment %s: %d captured, %d refunded, %d disputed", p.Reference, p.Captured, p.Refunded, p.Disputed)
-	switch {
-	case !ok && rests <= 0, ok && known.Status == cases.Resolved:
-		d.Data = w.data(uuid.Nil)
+	d := ledger.Decision{Kind: KindUnidentified, Rows: []ledger.Row{w}, Data: w.data(uuid.Nil)}
+	known, news := c.known(s)
+	if !news {
 		return d, nil
-	case !ok:
-		known = cases.Case{Reason: cases.Unidentified, OperationID: &about, LastFact: told}
-		known.Amount.Amount, known.Amount.Currency = p.Captured, p.Currency
-		known = cases.OpenedNow(s, known, 0)
 	}
-	change := max(rests, 0) - known.Suspended
-	known.Suspended += change
-	known.LastFact, known.Version = told, s.NextSeq()
-	if known.Suspended == 0 {
-		known = known.Resolve(told, s.Now, s.NextSeq())
+	p := c.result.Payment
+	rests := max(p.Captured-p.Refunded-p.Disputed, 0)
+	change := rests - known.Suspended
+	known.Amount.Amount, known.Suspended = max(known.Amount.Amount, p.Captured), rests
+	known.LastFact = fact(s.Now, "payment %s: %d captured, %d refunded, %d disputed", p.Reference, p.Captured, p.Refunded, p.Disputed)
+	known.ToldAt, known.Version = &c.result.At, s.NextSeq()
+	if rests == 0 {
+		known = known.Resolve(known.LastFact, s.Now, s.NextSeq())
 	}
 	if change != 0 {
 		d.Legs = []ledger.Leg{
@@ -156,7 +159,30 @@ func (c *unidentified) Decide(s *ledger.State) (ledger.Decision, error) {
 	text, err := json.Marshal(struct {
 		Webhook json.RawMessage `json:"webhook"`
 		Cases   []cases.Case    `json:"cases"`
-	}{w.data(uuid.Nil), []cases.Case{known}})
+	}{d.Data, []cases.Case{known}})
 	d.Data = text
 	return d, err
+}
+
+// known gives the payment's case, a new one if it has none that isn't resolved; and
+// whether what's told now is news.
+func (c *unidentified) known(s *ledger.State) (cases.Case, bool) {
+	p, about := c.result.Payment, c.about()
+	for n, id := range c.CaseIDs() {
+		known, ok := cases.Find(s, id)
+		switch {
+		case ok && known.ToldAt != nil && c.result.At.Before(*known.ToldAt):
+			return known, false
+		case ok && known.Status != cases.Resolved:
+			return known, known.Amount.Currency == p.Currency
+		case ok:
+			continue
+		case n > 0 && p.Captured-p.Refunded-p.Disputed <= 0:
+			return known, false // it was all given back before
+		}
+		opened := cases.Case{Reason: cases.Unidentified, OperationID: &about}
+		opened.Amount.Amount, opened.Amount.Currency = p.Captured, p.Currency
+		return cases.OpenedNow(s, opened, n), p.Captured > 0
+	}
+	return cases.Case{}, false
 }

@@ -28,6 +28,7 @@ type Backlog struct {
 	Due     int           // worked on in this round
 	Unknown int           // operations that were sent and have no outcome
 	Oldest  time.Duration // since the first of them was sent
+	Parked  int           // webhooks about what isn't known yet
 }
 
 // due is something whose time has come.
@@ -37,8 +38,7 @@ type due struct {
 	hold     uuid.UUID
 	customer string
 	provider string
-	id       uuid.UUID // of the operation
-	since    time.Duration
+	id       uuid.UUID // of the operation; of an order that's due, its own
 }
 
 // Work does what is due: operations without outcome, orders whose time is over, parked
@@ -47,16 +47,24 @@ type due struct {
 // the errors are joined.
 func (s *Store) Work(ctx context.Context) (Backlog, error) {
 	var b Backlog
-	var errs []error
-	for _, sort := range []func(context.Context) ([]func(context.Context) error, error){
+	sorts := []func(context.Context) ([]func(context.Context) error, error){
 		s.dueOperations, s.dueOrders, s.dueWebhooks, s.dueCases,
-	} {
-		steps, err := sort(ctx)
-		errs = append(errs, err, s.run(ctx, steps))
-		b.Due += len(steps)
+	}
+	errs, found := make([]error, len(sorts)), make([]int, len(sorts))
+	var workers sync.WaitGroup
+	for i, sort := range sorts {
+		workers.Go(func() { // a provider that hangs keeps only its own operations waiting
+			steps, err := sort(ctx)
+			found[i] = len(steps)
+			errs[i] = errors.Join(err, s.run(ctx, steps))
+		})
+	}
+	workers.Wait()
+	for _, n := range found {
+		b.Due += n
 	}
 	var seconds float64
-	if err := s.Reads.QueryRow(ctx, sqlUnsettled).Scan(&b.Unknown, &seconds); err != nil {
+	if err := s.Reads.QueryRow(ctx, sqlUnsettled).Scan(&b.Unknown, &seconds, &b.Parked); err != nil {
 		errs = append(errs, pg.Fault(fmt.Errorf("count operations without outcome: %w", err)))
 	}
 	b.Oldest = time.Duration(seconds * float64(time.Second))
@@ -87,9 +95,7 @@ func (s *Store) run(ctx context.Context, steps []func(context.Context) error) er
 func (s *Store) find(ctx context.Context, sql string) ([]due, error) {
 	rows, _ := s.Reads.Query(ctx, sql, maxDue) // its error comes with the rows
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d due, err error) {
-		var seconds float64
-		err = row.Scan(&d.journal, &d.order, &d.hold, &d.customer, &d.provider, &d.id, &seconds)
-		d.since = time.Duration(seconds * float64(time.Second))
+		err = row.Scan(&d.journal, &d.order, &d.hold, &d.customer, &d.provider, &d.id)
 		return d, err
 	})
 	return list, pg.Fault(err)
@@ -113,6 +119,10 @@ func (s *Store) dueOperations(ctx context.Context) ([]func(context.Context) erro
 // workOn leases an operation and finds out what came of it: by its first call, or by a
 // lookup; if the provider doesn't know it, by calling again under its id.
 func (s *Store) workOn(ctx context.Context, d due) error {
+	if !s.enter() {
+		return nil // it's due in the next round too
+	}
+	defer s.ended()
 	to, err := s.refDue(ctx, d)
 	if err != nil {
 		return err
@@ -125,7 +135,7 @@ func (s *Store) workOn(ctx context.Context, d due) error {
 	if err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // from here on the provider is told
+	ctx = s.ctx // from here on the provider is told: only Close breaks that off
 	if op.sends == 1 {
 		_, _, err = s.perform(ctx, to, op, receipt.Seq)
 		return err

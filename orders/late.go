@@ -21,7 +21,7 @@ func (d *deal) paidLate(op *Operation, reason cases.Reason, amount buckets.Money
 		d.postIn(amount.Currency, lateSuspense, providerAccount(d.provider), taken)
 	}
 	c := cases.Case{
-		Reason: reason, Amount: amount, Suspended: taken,
+		Reason: reason, Amount: amount, Suspended: taken, ToldAt: &at,
 		LastFact: fact(d.s.Now, "payment %s of %d %s was made at %s by the provider's clock; until %s was time",
 			op.Payment, amount.Amount, amount.Currency, at.Format(time.RFC3339), d.order.PayUntil.Format(time.RFC3339)),
 	}

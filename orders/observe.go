@@ -39,7 +39,7 @@ type evidence struct {
 // operation's outcome becomes known.
 type observe struct {
 	ref
-	operation uuid.UUID // ours, or the one that a provider's own step becomes
+	operation uuid.UUID // ours that it names; uuid.Nil when it's a step of the provider's own
 	evidence  evidence
 	webhook   *webhook // that brought it; nil for none
 }
@@ -51,11 +51,9 @@ func (c *observe) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err != nil {
 		return ledger.Decision{}, err
 	}
-	op := d.operation(c.operation)
-	if op == nil {
-		if op, err = d.foreign(c.operation, c.evidence.result); err != nil {
-			return ledger.Decision{}, err
-		}
+	op, err := d.subject(c.operation, c.evidence.result)
+	if err != nil {
+		return ledger.Decision{}, err
 	}
 	kind, err := d.learn(op, c.evidence)
 	if err != nil {
@@ -75,6 +73,27 @@ func (c *observe) Decide(s *ledger.State) (ledger.Decision, error) {
 		return ledger.Decision{Data: text}, err
 	}
 	return d.decide(kind), nil
+}
+
+// subject finds the operation that a provider's word is about: the one that it names; a
+// step of ours that the provider did under a name of its own; or a step of its own. Some
+// providers give the name of the payment to all that they do with it, so the kind counts.
+func (d *deal) subject(named uuid.UUID, r payments.Result) (*Operation, error) {
+	if op := d.operation(named); op != nil && op.Kind == r.Kind {
+		return op, nil
+	}
+	if r.Kind == payments.Capture || r.Kind == payments.Void {
+		for _, op := range d.order.Operations {
+			if op.Kind == r.Kind && op.Payment == r.Payment.Reference && op.Payment != "" && op.Status.open() {
+				return op, nil
+			}
+		}
+	}
+	id := ledger.NewID(d.s.Journal, ledger.SystemPrincipal, "foreign", d.provider, r.Reference)
+	if op := d.operation(id); op != nil {
+		return op, nil
+	}
+	return d.foreign(id, r)
 }
 
 // foreign begins the operation that a provider's own step with a payment of ours is: a
@@ -154,7 +173,11 @@ func (op *Operation) tell(r payments.Result) {
 		op.Payment = r.Payment.Reference
 	}
 	if !r.At.IsZero() {
-		op.ToldAt = &r.At
+		at := r.At
+		if at.After(op.UpdatedAt.Add(clockSkew)) {
+			at = op.UpdatedAt.Add(-clockSkew) // a clock that was ahead mustn't make later words old
+		}
+		op.ToldAt = &at
 	}
 	op.nextAction = r.NextAction
 	if op.Kind != payments.Cancel && (r.Reason != "" || r.Outcome == payments.Declined) {
@@ -281,7 +304,10 @@ func (d *deal) paid(op *Operation, r payments.Result) string {
 	if !d.captures(op.Payment) {
 		op.taken = r.Payment.Captured
 	}
-	amount := buckets.Money{Amount: max(op.taken, r.Payment.Authorized), Currency: r.Payment.Currency}
+	amount := buckets.Money{Amount: r.Payment.Authorized, Currency: r.Payment.Currency}
+	if op.taken > 0 {
+		amount.Amount = op.taken
+	}
 	if op.taken == 0 && amount.Currency == d.event.Currency && amount.Amount <= op.Amount.Amount {
 		d.reserve(op, amount.Amount)
 	}

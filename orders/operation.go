@@ -90,6 +90,9 @@ const (
 	settles = 2 * time.Minute
 	// keyMargin is how long before the provider forgets a call we stop to repeat it.
 	keyMargin = time.Hour
+	// maxAttempts bounds an order's operations of one kind that callers may ask for: every
+	// entry of the order has all of them. Nobody tries that many cards.
+	maxAttempts = 30
 	// daily is the last step of the schedule; from there on a person is asked too.
 	daily = 24 * time.Hour
 )
@@ -141,14 +144,9 @@ func (op *Operation) send(now time.Time) {
 // can tells whether evidence may take the operation to a state. A void, the end of an
 // intent, or an authorization without money that has succeeded is never taken back.
 func (op *Operation) can(to OperationStatus) bool {
-	if op.Status == OpSucceeded && (op.Kind == payments.Authorize && op.taken == 0 || op.Kind == payments.Void || op.Kind == payments.Cancel) {
+	if op.Status == OpSucceeded &&
+		(op.Kind == payments.Authorize && op.taken == 0 || op.Kind == payments.Void || op.Kind == payments.Cancel) {
 		return false
 	}
 	return slices.Contains(operationNext[op.Status], to)
-}
-
-// MovedMoney tells whether the operation changed the provider's balance.
-func (op *Operation) MovedMoney() bool {
-	return op.Status == OpSucceeded && (op.taken > 0 || op.Kind == payments.Capture || op.Kind == payments.Refund ||
-		op.Kind == payments.Chargeback)
 }

@@ -124,6 +124,17 @@ func newOrder(s *ledger.State, h *holds.Hold) *Order {
 	return o
 }
 
+// last gives the order's last operation of a kind; nil when it has none.
+func (o *Order) last(kind payments.Kind) *Operation {
+	var last *Operation
+	for _, op := range o.Operations {
+		if op.Kind == kind && (last == nil || op.Attempt > last.Attempt) {
+			last = op
+		}
+	}
+	return last
+}
+
 // left is what could still be paid back.
 func (o *Order) left() holds.Parts {
 	if o.Captured.Amount == 0 {

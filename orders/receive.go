@@ -3,7 +3,6 @@ package orders
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -36,17 +35,21 @@ func (s *Store) Receive(ctx context.Context, provider string, body []byte, heade
 	return s.take(ctx, w, event.Result, "webhook")
 }
 
-// again tries a parked webhook: its body was verified when it came.
+// again tries a parked webhook: its body was verified when it came. One that can't be
+// read now, as when its provider isn't configured any more, waits for the next step of
+// the schedule like the others, so that it doesn't stand in their way.
 func (s *Store) again(ctx context.Context, journal ledger.JournalID, w *webhook) error {
+	mark := "webhook " + strconv.Itoa(w.tries)
 	p := s.provider(w.provider)
 	if p == nil {
-		return ErrProviderNotFound.Because("%q", w.provider)
+		return s.commitWebhook(ctx, journal, w, mark, &park{w})
 	}
 	result, err := p.ReadWebhook(w.body)
 	if err != nil {
-		return fmt.Errorf("parked webhook %s of journal %d: %w", w.event, journal, err)
+		s.Log.LogAttrs(ctx, slog.LevelWarn, "a parked webhook couldn't be read", slog.String("event_id", w.event), slog.Any("error", err))
+		return s.commitWebhook(ctx, journal, w, mark, &park{w})
 	}
-	return s.take(ctx, w, result, "webhook "+strconv.Itoa(w.tries))
+	return s.take(ctx, w, result, mark)
 }
 
 // take commits what a webhook says.
@@ -56,7 +59,9 @@ func (s *Store) take(ctx context.Context, w *webhook, r payments.Result, mark st
 	case err != nil:
 		return err
 	case !a.ours:
-		return s.commitWebhook(ctx, ledger.System, w, mark, &unidentified{w, r})
+		return s.commitWebhook(ctx, ledger.System, w, mark, &unidentified{ledger.System, w, r})
+	case !a.found && w.tries >= len(schedule)-1: // nobody has begun it, after so long
+		return s.commitWebhook(ctx, a.journal, w, mark, &unidentified{a.journal, w, r})
 	case !a.found:
 		return s.commitWebhook(ctx, a.journal, w, mark, &park{w})
 	}
@@ -76,9 +81,9 @@ func (s *Store) take(ctx context.Context, w *webhook, r payments.Result, mark st
 type subject struct {
 	ref
 	journal   ledger.JournalID
-	operation uuid.UUID
-	ours      bool // it names an event of ours
-	found     bool // and an order
+	operation uuid.UUID // that it names; uuid.Nil for a step of the provider's own
+	ours      bool      // it names an event of ours
+	found     bool      // and an order
 }
 
 // about finds what a provider's word is about: the operation that it names, if that's
@@ -106,9 +111,9 @@ func (s *Store) about(ctx context.Context, provider string, r payments.Result) (
 		if !found {
 			continue
 		}
-		a.ref, a.found, a.operation = to, true, named
-		if named != r.Operation {
-			a.operation = ledger.NewID(journal, ledger.SystemPrincipal, "foreign", provider, r.Reference)
+		a.ref, a.found = to, true
+		if named == r.Operation {
+			a.operation = named
 		}
 		return a, nil
 	}

@@ -75,6 +75,9 @@ func (c *refund) Decide(s *ledger.State) (ledger.Decision, error) {
 		return ledger.Decision{}, ErrCurrencyMismatch.Because("order %s is in %s", o.ID, d.event.Currency).
 			With("currency", d.event.Currency)
 	}
+	if err := d.exhausted(payments.Refund); err != nil {
+		return ledger.Decision{}, err
+	}
 	items, cost, err := c.lines(d)
 	if err != nil {
 		return ledger.Decision{}, err

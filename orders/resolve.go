@@ -55,7 +55,7 @@ func (c *settle) Decide(s *ledger.State) (ledger.Decision, error) {
 func (d *deal) settleByPolicy(c cases.Case, op *Operation) ledger.Decision {
 	resolution := cases.Refund
 	if c.Reason == cases.LatePayment && (d.event.LatePaymentPolicy == buckets.HonourIfAvailable ||
-		op.ToldAt != nil && d.inTime(*op.ToldAt)) {
+		c.ToldAt != nil && d.inTime(*c.ToldAt)) {
 		resolution = cases.Honour
 	}
 	kind, err := d.resolve(c, op, resolution, "")

@@ -10,12 +10,6 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 )
 
-// queuer takes statements of a batch.
-type queuer interface{ Queue(sql string, args ...any) }
-
-// timeArg is a time in an array of a statement.
-type timeArg = time.Time
-
 // naming is a command's body that needs an order, with its operations.
 type naming interface{ OrderIDs() []uuid.UUID }
 

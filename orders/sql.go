@@ -2,10 +2,12 @@ package orders
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
 )
 
@@ -26,7 +28,8 @@ CROSS JOIN LATERAL (
     OFFSET 0) o`
 
 	operationColumns = `operation_id, order_id, kind, attempt, status, provider, method, return_url, payment, reference,
-       amount, currency, authorized, taken, face, fee, tax, disputed, reason, next_action, sends, sent_at, told_at, due_at, answered, updated_at, version`
+       amount, currency, authorized, taken, face, fee, tax, disputed, reason, next_action, sends, sent_at, told_at,
+       due_at, answered, updated_at, version`
 
 	sqlBatchOperations = `
 SELECT ` + operationColumns + `
@@ -86,14 +89,15 @@ SET status = excluded.status,
 	sqlInsertOperations = `
 INSERT INTO operations (journal_id, ` + operationColumns + `)
 SELECT $1, o.operation_id, o.order_id, o.kind, o.attempt, o.status, o.provider, o.method, o.return_url, o.payment,
-       o.reference, o.amount, o.currency, o.authorized, o.taken, o.face, o.fee, o.tax, o.disputed, o.reason, o.next_action::json, o.sends, o.sent_at,
-       o.told_at, o.due_at, o.answered, o.updated_at, o.version
+       o.reference, o.amount, o.currency, o.authorized, o.taken, o.face, o.fee, o.tax, o.disputed, o.reason,
+       o.next_action::json, o.sends, o.sent_at, o.told_at, o.due_at, o.answered, o.updated_at, o.version
 FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[],
             $10::text[], $11::text[], $12::bigint[], $13::text[], $14::bigint[], $15::bigint[], $16::bigint[],
             $17::bigint[], $18::bigint[], $19::bigint[], $20::text[], $21::text[], $22::integer[], $23::timestamptz[],
             $24::timestamptz[], $25::timestamptz[], $26::bigint[], $27::timestamptz[], $28::bigint[])
-     AS o (operation_id, order_id, kind, attempt, status, provider, method, return_url, payment, reference, amount, currency,
-           authorized, taken, face, fee, tax, disputed, reason, next_action, sends, sent_at, told_at, due_at, answered, updated_at, version)`
+     AS o (operation_id, order_id, kind, attempt, status, provider, method, return_url, payment, reference, amount,
+           currency, authorized, taken, face, fee, tax, disputed, reason, next_action, sends, sent_at, told_at, due_at,
+           answered, updated_at, version)`
 
 	sqlUpdateOperations = sqlInsertOperations + `
 ON CONFLICT (journal_id, operation_id) DO UPDATE
@@ -150,8 +154,8 @@ func scanOperation(row pgx.CollectableRow) (*Operation, error) {
 	op := &Operation{}
 	var action []byte
 	err := row.Scan(&op.ID, &op.Order, &op.Kind, &op.Attempt, &op.Status, &op.Provider, &op.method, &op.returnURL,
-		&op.Payment, &op.Reference, &op.Amount.Amount, &op.Amount.Currency, &op.authorized, &op.taken, &op.parts.Face, &op.parts.Fee, &op.parts.Tax, &op.disputed,
-		&op.Reason, &action, &op.sends, &op.sentAt, &op.ToldAt, &op.NextAttemptAt, &op.answered, &op.UpdatedAt, &op.Version)
+		&op.Payment, &op.Reference, &op.Amount.Amount, &op.Amount.Currency, &op.authorized, &op.taken,
+		&op.parts.Face, &op.parts.Fee, &op.parts.Tax, &op.disputed, &op.Reason, &action, &op.sends, &op.sentAt, &op.ToldAt, &op.NextAttemptAt, &op.answered, &op.UpdatedAt, &op.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +172,7 @@ func scanOperation(row pgx.CollectableRow) (*Operation, error) {
 
 // queueOrders queues a statement that takes orders' columns as arrays, of basic types:
 // pgx encodes those without reflection.
-func queueOrders(q queuer, sql string, list []*Order) {
+func queueOrders(q *ledger.Writes, sql string, list []*Order) {
 	n := len(list)
 	if n == 0 {
 		return
@@ -180,7 +184,7 @@ func queueOrders(q queuer, sql string, list []*Order) {
 	for i := range amounts {
 		amounts[i] = make([]int64, n)
 	}
-	created, payUntil, due, versions := make([]timeArg, n), make([]timeArg, n), make([]*timeArg, n), make([]int64, n)
+	created, payUntil, due, versions := make([]time.Time, n), make([]time.Time, n), make([]*time.Time, n), make([]int64, n)
 	for i, o := range list {
 		text, err := json.Marshal(o.Items)
 		if err != nil {
@@ -201,7 +205,7 @@ func queueOrders(q queuer, sql string, list []*Order) {
 }
 
 // queueOperations queues a statement that takes operations' columns as arrays.
-func queueOperations(q queuer, sql string, list []*Operation) {
+func queueOperations(q *ledger.Writes, sql string, list []*Operation) {
 	n := len(list)
 	if n == 0 {
 		return
@@ -216,7 +220,7 @@ func queueOperations(q queuer, sql string, list []*Operation) {
 		numbers[i] = make([]int64, n)
 	}
 	attempts, sends, actions := make([]int32, n), make([]int32, n), make([]*string, n)
-	sent, told, due, updated := make([]*timeArg, n), make([]*timeArg, n), make([]*timeArg, n), make([]timeArg, n)
+	sent, told, due, updated := make([]*time.Time, n), make([]*time.Time, n), make([]*time.Time, n), make([]time.Time, n)
 	for i, op := range list {
 		ids[i], orderIDs[i] = op.ID, op.Order
 		for j, text := range []string{
@@ -247,14 +251,14 @@ func queueOperations(q queuer, sql string, list []*Operation) {
 }
 
 // queueWebhooks queues the webhooks that came or were tried again.
-func queueWebhooks(q queuer, list []*webhook) {
+func queueWebhooks(q *ledger.Writes, list []*webhook) {
 	n := len(list)
 	if n == 0 {
 		return
 	}
 	providers, events, types, statuses := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	operations, bodies := make([]*uuid.UUID, n), make([][]byte, n)
-	received, due, tries, versions := make([]timeArg, n), make([]*timeArg, n), make([]int32, n), make([]int64, n)
+	received, due, tries, versions := make([]time.Time, n), make([]*time.Time, n), make([]int32, n), make([]int64, n)
 	for i, w := range list {
 		providers[i], events[i], types[i], statuses[i] = w.provider, w.event, w.kind, string(w.status)
 		if w.operation != uuid.Nil {

@@ -53,8 +53,7 @@ CROSS JOIN LATERAL (
     OFFSET 0) o`
 
 	sqlDueOperations = `
-SELECT p.journal_id, p.order_id, o.hold_id, o.customer, p.provider, p.operation_id,
-       extract(epoch FROM clock_timestamp() - p.due_at)::float8
+SELECT p.journal_id, p.order_id, o.hold_id, o.customer, p.provider, p.operation_id
 FROM (
     SELECT *
     FROM operations
@@ -69,8 +68,7 @@ CROSS JOIN LATERAL (
     OFFSET 0) o`
 
 	sqlDueOrders = `
-SELECT o.journal_id, o.order_id, o.hold_id, o.customer, ` + firstProvider + `, o.order_id,
-       extract(epoch FROM clock_timestamp() - o.due_at)::float8
+SELECT o.journal_id, o.order_id, o.hold_id, o.customer, ` + firstProvider + `, o.order_id
 FROM orders o
 WHERE o.due_at <= (SELECT clock_timestamp())
 ORDER BY o.due_at
@@ -86,7 +84,8 @@ LIMIT $1`
 	// What waits for an outcome, and since when.
 	sqlUnsettled = `
 SELECT count(*) FILTER (WHERE status IN ('sent', 'pending', 'unknown')),
-       coalesce(extract(epoch FROM clock_timestamp() - min(sent_at) FILTER (WHERE status IN ('sent', 'pending', 'unknown'))), 0)::float8
+       coalesce(extract(epoch FROM clock_timestamp() - min(sent_at) FILTER (WHERE status IN ('sent', 'pending', 'unknown'))), 0)::float8,
+       (SELECT count(*) FROM webhooks WHERE due_at IS NOT NULL)
 FROM operations
 WHERE due_at IS NOT NULL`
 

@@ -44,8 +44,9 @@ type Store struct {
 	ctx    context.Context
 	stop   context.CancelFunc // of the calls under way
 	mu     sync.Mutex
+	idle   sync.Cond // on mu: no call is under way
+	calls  int       // under way
 	closed bool
-	calls  sync.WaitGroup
 }
 
 // maxCalls bounds the calls to providers that are under way in a process; what finds no
@@ -59,6 +60,7 @@ func NewStore(o Options) *Store {
 	}
 	s := &Store{Options: o, clock: pg.NewClock(o.Reads), slots: make(chan struct{}, maxCalls)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.idle.L = &s.mu
 	return s
 }
 
@@ -69,16 +71,35 @@ func (s *Store) Close(ctx context.Context) {
 	s.closed = true
 	s.mu.Unlock()
 	defer context.AfterFunc(ctx, s.stop)()
-	s.calls.Wait()
+	s.Idle()
 	s.stop()
 }
 
 // Idle waits until no call to a provider is under way in this process. It's for a process
 // that wants to see the outcome of what it has begun; new calls may begin meanwhile.
-func (s *Store) Idle() { s.calls.Wait() }
+func (s *Store) Idle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.calls > 0 {
+		s.idle.Wait()
+	}
+}
 
 // background runs f, unless the store is closed or too many calls are under way.
 func (s *Store) background(f func(context.Context)) bool {
+	if !s.enter() {
+		return false
+	}
+	go func() {
+		defer s.ended()
+		f(s.ctx)
+	}()
+	return true
+}
+
+// enter counts a call to a provider, unless the store is closed or too many are under
+// way. After it comes ended.
+func (s *Store) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -89,11 +110,18 @@ func (s *Store) background(f func(context.Context)) bool {
 	default:
 		return false
 	}
-	s.calls.Go(func() {
-		defer func() { <-s.slots }()
-		f(s.ctx)
-	})
+	s.calls++
 	return true
+}
+
+// ended counts the end of a call.
+func (s *Store) ended() {
+	<-s.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls--; s.calls == 0 {
+		s.idle.Broadcast()
+	}
 }
 
 // provider finds a provider by its name; nil when there's none.
@@ -116,7 +144,7 @@ type Answer struct {
 // lasts: the payment goes on without it. The answer's data is the order. Errors, in
 // order of precedence: holds.ErrHoldNotFound, fault.ErrInvalidRequest with the field,
 // ErrHoldExpired, holds.ErrHoldConfirmed, holds.ErrPaymentInProgress, ErrTooLate,
-// ErrPriceChanged, holds.ErrLimitExceeded, ErrTooManyCheckouts, those of ledger.Do,
+// ErrPriceChanged, holds.ErrLimitExceeded, ErrTooManyOperations, ErrTooManyCheckouts, those of ledger.Do,
 // ErrPaymentDeclined, payments.ErrProviderUnavailable. A repeat gives what came of the
 // first; one whose call was never made is made by the repeat.
 func (s *Store) Checkout(ctx context.Context, principal, key string, hold uuid.UUID, r CheckoutRequest) (Answer, error) {
@@ -189,17 +217,6 @@ func (s *Store) do(ctx context.Context, journal ledger.JournalID, c ledger.Comma
 	return receipt, &o, unmarshal(receipt.Data, &o)
 }
 
-// last gives the order's last operation of a kind; nil when it has none.
-func (o *Order) last(kind payments.Kind) *Operation {
-	var last *Operation
-	for _, op := range o.Operations {
-		if op.Kind == kind && (last == nil || op.Attempt > last.Attempt) {
-			last = op
-		}
-	}
-	return last
-}
-
 // Cancel ends an order that isn't paid. The answer's data is the order; it's open while
 // the provider is asked to end the payment. Errors: ErrOrderNotFound,
 // buckets.ErrVersionConflict, ErrOrderCaptured, holds.ErrPaymentInProgress, and those of
@@ -223,7 +240,7 @@ func (s *Store) Cancel(ctx context.Context, principal, key string, id uuid.UUID,
 // Refund owes an amount of a captured order to its buyer and has the provider pay it
 // back. The answer's data is the order. Errors: fault.ErrInvalidRequest with the field,
 // ErrOrderNotFound, buckets.ErrVersionConflict, ErrOrderNotCaptured, ErrCurrencyMismatch,
-// ErrTicketsNotOwned, ErrRefundExceedsCaptured, and those of ledger.Do.
+// ErrTooManyOperations, ErrTicketsNotOwned, ErrRefundExceedsCaptured, and those of ledger.Do.
 func (s *Store) Refund(ctx context.Context, principal, key string, id uuid.UUID, r RefundRequest, ifMatch *ledger.Seq) (Answer, error) {
 	if err := r.validate(); err != nil {
 		return Answer{}, err

@@ -3,6 +3,8 @@ package orders
 import (
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/ledger"
@@ -24,7 +26,7 @@ func (d *deal) suspenseCase(payment string) (cases.Case, bool) {
 		}
 		for _, reason := range append([]cases.Reason{cases.RefundFailed, cases.Chargeback}, lateReasons...) {
 			c, ok := d.findCase(reason, op)
-			if ok && (c.Suspended > 0 || c.Status == cases.Resolving) && (found.ID == [16]byte{} || c.Suspended > found.Suspended) {
+			if ok && (c.Suspended > 0 || c.Status == cases.Resolving) && (found.ID == uuid.Nil || c.Suspended > found.Suspended) {
 				found = c
 			}
 		}
@@ -82,13 +84,18 @@ func (d *deal) refundSuspended(c cases.Case, op *Operation) {
 	d.order.PaymentStatus = d.refundStatus()
 }
 
+// brought is the money that came with an authorization, or that a capture was to take.
+func (op *Operation) brought() ledger.Amount {
+	if op.Kind == payments.Capture {
+		return op.Amount.Amount
+	}
+	return op.taken
+}
+
 // takenBack follows a payment whose money had come, as the provider said, and hasn't, as
 // it says now.
 func (d *deal) takenBack(op *Operation) string {
-	taken := op.taken
-	if op.Kind == payments.Capture {
-		taken = op.Amount.Amount
-	}
+	taken := op.brought()
 	op.taken = 0
 	if c, ok := d.suspenseCase(op.Payment); ok {
 		d.postIn(c.Amount.Currency, providerAccount(d.provider), lateSuspense, taken)
@@ -111,11 +118,7 @@ func (d *deal) writtenOff(op *Operation) bool {
 // the order, or in suspense. Otherwise the provider can't take it back without people.
 func (d *deal) fast(op *Operation) bool {
 	if c, ok := d.suspenseCase(op.Payment); ok {
-		taken := op.taken
-		if op.Kind == payments.Capture {
-			taken = op.Amount.Amount
-		}
-		return c.Suspended == taken && c.Status != cases.Resolving
+		return c.Suspended == op.brought() && c.Status != cases.Resolving
 	}
 	return d.order.RefundedParts.Sum() == 0 && d.order.Status == Captured && d.paymentTaken() == op.Payment &&
 		!slices.ContainsFunc(d.order.Operations, func(r *Operation) bool {

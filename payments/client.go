@@ -30,7 +30,7 @@ const (
 // costs a moment and not a deadline each. A fault rate that a provider can be used with
 // doesn't open it.
 const (
-	breakerWindow = 10 * time.Second // calls older than this don't count
+	breakerWindow = 10 * time.Second // calls that began a deadline and this long ago don't count
 	breakerBucket = time.Second
 	breakerCalls  = 20  // too few calls tell nothing
 	breakerShare  = 0.6 // of them failed
@@ -45,7 +45,7 @@ type Options struct {
 	URL string
 	// Secrets verify its webhooks. The zero value verifies none.
 	Secrets Secrets
-	// Timeout bounds a call; 0 is 10 s. Too short: outcomes are unknown for no reason.
+	// Timeout bounds a call, to MaxTimeout at most; 0 is 10 s. Too short: outcomes are unknown for no reason.
 	Timeout time.Duration
 	// Cooldown is how long the breaker stays open; 0 is 5 s.
 	Cooldown time.Duration
@@ -67,14 +67,27 @@ type Client struct {
 
 var _ Provider = (*Client)(nil)
 
+// MaxTimeout bounds a call: whoever made it has the operation to itself for a little
+// longer than that.
+const MaxTimeout = 20 * time.Second
+
+// ValidName tells whether s can name a provider in accounts, paths and rows: 1 to 32
+// lower-case letters, digits and -.
+func ValidName(s string) bool {
+	return s != "" && len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
 // NewClient makes a client. It doesn't connect.
 func NewClient(o Options) (*Client, error) {
 	base, err := url.Parse(o.URL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" {
 		return nil, errors.New("payment provider's URL: must be http(s)://host[:port][/path]")
 	}
-	if o.Timeout < 0 || o.Cooldown < 0 {
-		return nil, errors.New("payment provider: timeout and cooldown can't be negative")
+	if o.Timeout < 0 || o.Timeout > MaxTimeout || o.Cooldown < 0 {
+		return nil, fmt.Errorf("payment provider: timeout must be at most %s, and neither it nor cooldown negative", MaxTimeout)
+	}
+	if o.Name != "" && !ValidName(o.Name) {
+		return nil, errors.New("payment provider's name: must have 1 to 32 lower-case letters, digits and -")
 	}
 	c := &Client{
 		name: o.Name, url: strings.TrimSuffix(o.URL, "/"), secrets: o.Secrets,
@@ -97,7 +110,7 @@ func NewClient(o Options) (*Client, error) {
 		c.http.Transport = newTransport()
 	}
 	c.breaker = gobreaker.NewCircuitBreaker[answer](gobreaker.Settings{
-		Name: c.name, Interval: breakerWindow, BucketPeriod: breakerBucket,
+		Name: c.name, Interval: c.timeout + breakerWindow, BucketPeriod: breakerBucket,
 		Timeout: c.cooldown, MaxRequests: breakerProbes,
 		ReadyToTrip: func(n gobreaker.Counts) bool {
 			ended := n.TotalSuccesses + n.TotalFailures

@@ -121,7 +121,7 @@ func signedHeaders(header http.Header) (id, seconds string, at time.Time, err er
 	if id == "" || seconds == "" || header.Get(headerSignature) == "" {
 		return "", "", at, fmt.Errorf("the headers %s, %s and %s are required", headerID, headerTimestamp, headerSignature)
 	}
-	if len(id) > maxWebhookID || strings.Contains(id, ".") {
+	if len(id) > maxWebhookID || strings.Contains(id, ".") || !plain(id, maxWebhookID) {
 		return "", "", at, fmt.Errorf("%s must be at most %d bytes without a dot", headerID, maxWebhookID)
 	}
 	n, err := strconv.ParseInt(seconds, 10, 64)

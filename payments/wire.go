@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -74,11 +78,51 @@ func (o *operation) check() error {
 	if o.ID == "" || o.Payment.ID == "" || !o.Kind.Valid() || !o.Status.said() {
 		return fmt.Errorf("%w: no operation", errForeign)
 	}
-	if _, ok := o.Currency.Exponent(); !ok || o.Payment.Currency == "" || o.Amount < 0 {
-		return fmt.Errorf("%w: no amount of money", errForeign)
+	for _, text := range []string{o.ID, o.Reference, o.Payment.ID, o.Payment.Reference, o.Payment.Status} {
+		if !plain(text, maxID) {
+			return fmt.Errorf("%w: a name of %d bytes, or with control characters", errForeign, len(text))
+		}
+	}
+	if !plain(o.Reason, maxReason) || o.NextAction != nil && !o.NextAction.valid() {
+		return fmt.Errorf("%w: a text that can't be shown", errForeign)
+	}
+	for _, unit := range []ledger.Unit{o.Currency, o.Payment.Currency} {
+		if _, ok := unit.Exponent(); !ok {
+			return fmt.Errorf("%w: no currency", errForeign)
+		}
+	}
+	p := &o.Payment
+	for _, amount := range []ledger.Amount{o.Amount, p.Amount, p.Authorized, p.Captured, p.Refunded, p.Disputed} {
+		if amount < 0 || amount > maxAmount {
+			return fmt.Errorf("%w: an amount of %d", errForeign, amount)
+		}
+	}
+	if p.Refunded+p.Disputed > p.Captured {
+		return fmt.Errorf("%w: more went back than came", errForeign)
 	}
 	return nil
 }
+
+// Limits of texts, in bytes: what's told is kept in rows with keys, and shown to people.
+const (
+	maxID     = 255
+	maxReason = 500
+	maxURL    = 2048
+)
+
+// plain tells whether a text can be stored and shown: UTF-8 without control characters.
+func plain(s string, limit int) bool {
+	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// valid allows what a buyer can be sent to.
+func (a *NextAction) valid() bool {
+	u, err := url.Parse(a.URL)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && plain(a.URL, maxURL) && plain(a.Type, maxID)
+}
+
+// maxAmount is more than any payment, and so little that no sum of them overflows.
+const maxAmount = ledger.Amount(1) << 50
 
 func (l *operationList) parse(text []byte, asked uuid.UUID) error {
 	if err := json.Unmarshal(text, l); err != nil {
@@ -102,7 +146,7 @@ func (w *webhook) parse(text []byte) error {
 	if err := json.Unmarshal(text, w); err != nil {
 		return fmt.Errorf("%w: %w", errForeign, err)
 	}
-	if w.Type == "" || w.Timestamp.IsZero() {
+	if w.Type == "" || !plain(w.Type, maxID) || w.Timestamp.IsZero() {
 		return fmt.Errorf("%w: no event", errForeign)
 	}
 	return w.Data.check()

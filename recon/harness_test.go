@@ -179,7 +179,7 @@ func (b *books) those(wanted func(o *recon.Operation) bool) (list []recon.Operat
 	return list, nil
 }
 
-func (b *books) Settled(_ context.Context, provider string, ids []uuid.UUID) ([]recon.Operation, error) {
+func (b *books) ByID(_ context.Context, provider string, ids []uuid.UUID) ([]recon.Operation, error) {
 	if b.entered != nil {
 		b.entered <- struct{}{}
 		<-b.leave
@@ -187,7 +187,7 @@ func (b *books) Settled(_ context.Context, provider string, ids []uuid.UUID) ([]
 	return b.those(func(o *recon.Operation) bool { return o.Provider == provider && slices.Contains(ids, o.ID) })
 }
 
-func (b *books) Foreign(_ context.Context, provider string, payments []string) ([]recon.Operation, error) {
+func (b *books) OfPayments(_ context.Context, provider string, payments []string) ([]recon.Operation, error) {
 	return b.those(func(o *recon.Operation) bool { return o.Provider == provider && slices.Contains(payments, o.Payment) })
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/ledger"
@@ -71,7 +70,7 @@ func (r *Resolution) validate() error {
 
 // Resolve proposes a resolution, which somebody else must approve. The receipt's data is
 // the case. Errors: fault.ErrInvalidRequest with the field, cases.ErrCaseNotFound,
-// cases.ErrCaseState, buckets.ErrVersionConflict, and those of ledger.Do.
+// buckets.ErrVersionConflict, cases.ErrCaseState, and those of ledger.Do.
 func (s *Store) Resolve(ctx context.Context, principal, key string, id uuid.UUID, r Resolution, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	if err := r.validate(); err != nil {
 		return ledger.Receipt{}, err
@@ -86,8 +85,8 @@ func (s *Store) Resolve(ctx context.Context, principal, key string, id uuid.UUID
 
 // Reject takes back what somebody else proposed; the case is open again. The receipt's
 // data is the case. Errors: fault.ErrInvalidRequest with the field,
-// cases.ErrCaseNotFound, cases.ErrCaseState, cases.ErrSamePerson,
-// buckets.ErrVersionConflict, and those of ledger.Do.
+// cases.ErrCaseNotFound, buckets.ErrVersionConflict, cases.ErrCaseState,
+// cases.ErrSamePerson, and those of ledger.Do.
 func (s *Store) Reject(ctx context.Context, principal, key string, id uuid.UUID, reason string, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	if reason == "" || len(reason) > maxText {
 		return ledger.Receipt{}, fault.BadField("reason", "must have 1 to %d bytes", maxText)
@@ -101,8 +100,8 @@ func (s *Store) Reject(ctx context.Context, principal, key string, id uuid.UUID,
 }
 
 // Approve carries out what somebody else proposed. The receipt's data is the case.
-// Errors: cases.ErrCaseNotFound, cases.ErrCaseState, cases.ErrSamePerson,
-// buckets.ErrVersionConflict, cases.ErrResolution, and those of orders.Store.Approve.
+// Errors: those of orders.Store.Approve; of a case about no order
+// buckets.ErrVersionConflict comes before cases.ErrCaseState.
 func (s *Store) Approve(ctx context.Context, principal, key string, id uuid.UUID, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	c, err := s.cases.Get(ctx, id)
 	if err != nil {
@@ -206,11 +205,11 @@ func ofCase(receipt ledger.Receipt, id uuid.UUID) (ledger.Receipt, error) {
 // books shows the orders' operations to the reports.
 type books struct{ orders *orders.Store }
 
-func (b books) Settled(ctx context.Context, provider string, ids []uuid.UUID) ([]Operation, error) {
+func (b books) ByID(ctx context.Context, provider string, ids []uuid.UUID) ([]Operation, error) {
 	return shown(b.orders.ByID(ctx, provider, ids))
 }
 
-func (b books) Foreign(ctx context.Context, provider string, payments []string) ([]Operation, error) {
+func (b books) OfPayments(ctx context.Context, provider string, payments []string) ([]Operation, error) {
 	return shown(b.orders.OfPayments(ctx, provider, payments))
 }
 
@@ -223,8 +222,7 @@ func shown(list []*orders.Operation, err error) ([]Operation, error) {
 	for i, op := range list {
 		operations[i] = Operation{
 			ID: op.ID, Order: op.Order, Kind: op.Kind, Status: string(op.Status), Provider: op.Provider,
-			Payment: op.Payment, Reference: op.Reference, Amount: buckets.Money{Amount: op.Amount.Amount, Currency: op.Amount.Currency},
-			ToldAt: op.ToldAt, Captured: op.Taken(),
+			Payment: op.Payment, Reference: op.Reference, Amount: op.Amount, ToldAt: op.ToldAt, Captured: op.Taken(),
 		}
 	}
 	return operations, err

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,11 +34,11 @@ type Operation struct {
 
 // Books reads the operations that reports are matched with.
 type Books interface {
-	// Settled gives the operations with a provider that have the ids, in any status.
-	Settled(ctx context.Context, provider string, ids []uuid.UUID) ([]Operation, error)
-	// Foreign gives all operations of the payments that a provider knows by the
+	// ByID gives the operations with a provider that have the ids, in any status.
+	ByID(ctx context.Context, provider string, ids []uuid.UUID) ([]Operation, error)
+	// OfPayments gives all operations of the payments that a provider knows by the
 	// references, ours and the provider's own: a chargeback names no operation.
-	Foreign(ctx context.Context, provider string, payments []string) ([]Operation, error)
+	OfPayments(ctx context.Context, provider string, payments []string) ([]Operation, error)
 	// Moved gives the operations with a provider that moved money, told at or after
 	// from and before to, in the order of that time.
 	Moved(ctx context.Context, provider string, from, to time.Time) ([]Operation, error)
@@ -51,8 +50,6 @@ const (
 	inTransit = 48 * time.Hour
 	// maxDifferences bounds what an answer lists; the rest is counted.
 	maxDifferences = 100
-	// maxProvider bounds a provider's name, in bytes.
-	maxProvider = 32
 	// retryImport is about as long as an import takes.
 	retryImport = 5 * time.Second
 )
@@ -109,8 +106,8 @@ type Balance struct {
 // and ErrReportContradicts with the line's id (nothing was booked), and those of
 // ledger.Do.
 func (r *Reports) Import(ctx context.Context, principal, provider string, body io.Reader) (Report, error) {
-	if !validProvider(provider) {
-		return Report{}, fault.BadField("provider", "must have 1 to %d of a-z 0-9 _ -", maxProvider)
+	if !payments.ValidName(provider) {
+		return Report{}, fault.BadField("provider", "can't be a provider's name")
 	}
 	lines, err := parseReport(body)
 	if err != nil {
@@ -142,10 +139,6 @@ func (r *Reports) Import(ctx context.Context, principal, provider string, body i
 	return report, err
 }
 
-func validProvider(s string) bool {
-	return s != "" && len(s) <= maxProvider && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
-}
-
 // gather reads what the lines are judged by.
 func (r *Reports) gather(ctx context.Context, provider string, lines []Line) (*evidence, error) {
 	e := &evidence{lines: lines}
@@ -169,11 +162,11 @@ func (r *Reports) gather(ctx context.Context, provider string, lines []Line) (*e
 			last = l.CreatedAt
 		}
 	}
-	named, err := r.books.Settled(ctx, provider, ids)
+	named, err := r.books.ByID(ctx, provider, ids)
 	if err != nil {
 		return nil, fmt.Errorf("operations that the report names: %w", err)
 	}
-	paid, err := r.books.Foreign(ctx, provider, slices.Sorted(maps.Keys(references)))
+	paid, err := r.books.OfPayments(ctx, provider, slices.Sorted(maps.Keys(references)))
 	if err != nil {
 		return nil, fmt.Errorf("operations of the report's payments: %w", err)
 	}

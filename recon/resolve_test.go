@@ -293,7 +293,7 @@ func TestFourEyesInTheDatabase(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, sql := range []string{`DELETE FROM cases`, `UPDATE cases SET amount = 1`, `UPDATE cases SET opened_at = now()`,
+	for _, sql := range []string{`DELETE FROM cases`, `UPDATE cases SET currency = 'EUR'`, `UPDATE cases SET opened_at = now()`,
 		`UPDATE cases SET order_id = NULL`, `TRUNCATE cases`} {
 		_, err := conn.Exec(t.Context(), sql)
 		var e *pgconn.PgError

@@ -156,6 +156,14 @@ func (r *run) watch(m *measurement, started time.Time) (stop func()) {
 	if r.Progress == nil {
 		return func() {}
 	}
+	return tick(func() {
+		r.Progress(Progress{m.system, m.held(), m.refused(), m.recorder.Failures(), time.Since(started)})
+	})
+}
+
+// tick calls f again and again until the returned function is called; it has returned by
+// then.
+func tick(f func()) (stop func()) {
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
@@ -166,7 +174,7 @@ func (r *run) watch(m *measurement, started time.Time) (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				r.Progress(Progress{m.system, m.held(), m.refused(), m.recorder.Failures(), time.Since(started)})
+				f()
 			}
 		}
 	})

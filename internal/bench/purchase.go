@@ -66,8 +66,8 @@ func (s *saleRecorders) end(outcome string, took time.Duration) {
 }
 
 // purchase buys tickets of an event on the connection of one client: hold, payment, and
-// looks at the order until it's captured. Latencies count from when it was due. One that has begun is
-// waited for even when ctx ends.
+// looks at the order until it's captured. Latencies count from when it was due. One that
+// has begun is waited for even when ctx ends.
 func (r *saleRun) purchase(ctx context.Context, to *saleRecorders, client int, event string, n int64, due time.Time) {
 	ctx = context.WithoutCancel(ctx)
 	behind := time.Since(due) // what the client was late; the payment's latency has it too

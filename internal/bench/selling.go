@@ -151,24 +151,12 @@ func (r *saleRun) watch(phase string, limit time.Duration, to *saleRecorders) (s
 		return func() {}
 	}
 	started := time.Now()
-	done := make(chan struct{})
-	var watcher sync.WaitGroup
-	watcher.Go(func() {
-		ticker := time.NewTicker(progressEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				r.Progress(SaleProgress{
-					Phase: phase, Captured: to.ends.Count(outcomeCaptured), Declined: to.ends.Count(outcomeDeclined),
-					Open: r.open.count(), Failed: to.failed(), Elapsed: time.Since(started), Limit: limit,
-				})
-			}
-		}
+	return tick(func() {
+		r.Progress(SaleProgress{
+			Phase: phase, Captured: to.ends.Count(outcomeCaptured), Declined: to.ends.Count(outcomeDeclined),
+			Open: r.open.count(), Failed: to.failed(), Elapsed: time.Since(started), Limit: limit,
+		})
 	})
-	return func() { close(done); watcher.Wait() }
 }
 
 // recent keeps the orders that were made last. It's safe for concurrent use.

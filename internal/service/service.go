@@ -1,5 +1,5 @@
-// Package service is the program put together: pools, ledger, stores, sweeper and
-// HTTP server, started and stopped in order. dev, demo, serve, the benchmark and
+// Package service is the program put together: pools, ledger, stores, sweeper, janitor
+// and HTTP server, started and stopped in order. dev, demo, serve, the benchmark and
 // the tests all start it, so there's one way in which the parts fit.
 package service
 
@@ -32,7 +32,7 @@ import (
 // Limits of the HTTP server.
 const (
 	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 15 * time.Second // a body is 64 KiB at most
+	readTimeout       = 15 * time.Second // a body is 64 KiB at most, but a report's: 32 MiB, from nearby
 	writeTimeout      = 60 * time.Second // a report's read may take that long
 	idleTimeout       = 2 * time.Minute  // shoppers come back within it
 	maxHeaderBytes    = 16 << 10
@@ -293,8 +293,10 @@ func (s *Service) URL() string {
 func (s *Service) Done() <-chan error { return s.done }
 
 // Close stops taking requests, finishes those under way within DrainTimeout, and
-// stops the rest in order: sweeper, ledger, pools. Everything that was accepted is
-// answered or, past the timeout, can be learned by a repeat under its key.
+// stops the rest in order: sweeper and janitor, calls to providers, ledger, pools.
+// Everything that was accepted is answered or, past the timeout, can be learned by a
+// repeat under its key; what a provider didn't answer in time is unknown, and left to
+// another process's janitor.
 func (s *Service) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.DrainTimeout)
 	defer cancel()
@@ -304,8 +306,8 @@ func (s *Service) Close(ctx context.Context) error {
 		err = fmt.Errorf("drain: %w", err)
 	}
 	s.stop()
-	s.workers.Wait()
 	s.Orders.Close(ctx)
+	s.workers.Wait()
 	s.Ledger.Close()
 	s.closePools()
 	return err
