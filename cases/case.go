@@ -106,6 +106,7 @@ type Case struct {
 	HoldID         *uuid.UUID    `json:"hold_id,omitempty"`
 	OrderID        *uuid.UUID    `json:"order_id,omitempty"`
 	OperationID    *uuid.UUID    `json:"operation_id,omitempty"`
+	Provider       string        `json:"provider,omitempty"` // of an unidentified payment
 	ToldAt         *time.Time    `json:"told_at,omitempty"` // by the provider: when the payment came to this
 	OpenedAt       time.Time     `json:"opened_at"`
 	AgeSeconds     int64         `json:"age_seconds,omitempty"` // when read; not in entries

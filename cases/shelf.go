@@ -112,7 +112,7 @@ func (s *shelf) Accounts(time.Time) []string { return nil }
 func (s *shelf) Write(q *ledger.Writes) {
 	for _, c := range s.changed {
 		q.Queue(sqlKeepCase, c.ID, c.Reason, c.Status, int64(c.Amount.Amount), c.Amount.Currency, int64(c.Suspended),
-			c.HoldID, c.OrderID, c.OperationID, c.ToldAt, c.OpenedAt, c.Owner, c.LastFact, c.Deadline, c.NextAttemptAt,
+			c.HoldID, c.OrderID, c.OperationID, c.Provider, c.ToldAt, c.OpenedAt, c.Owner, c.LastFact, c.Deadline, c.NextAttemptAt,
 			c.Resolution, c.ResolvedReason, c.Evidence, c.ProposedBy, c.DecidedBy, c.ResolvedAt, int64(c.Version))
 	}
 }

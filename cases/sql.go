@@ -6,7 +6,7 @@ import (
 
 // Every statement on cases.
 const (
-	caseColumns = `case_id, reason, status, amount, currency, suspended, hold_id, order_id, operation_id, told_at,
+	caseColumns = `case_id, reason, status, amount, currency, suspended, hold_id, order_id, operation_id, provider, told_at,
        opened_at, owner, last_fact, deadline, due_at, resolution, resolved_reason, evidence, proposed_by, decided_by, resolved_at,
        version`
 
@@ -33,7 +33,7 @@ CROSS JOIN LATERAL (
 	// A statement a case: they're few.
 	sqlKeepCase = `
 INSERT INTO cases (journal_id, ` + caseColumns + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
 ON CONFLICT (journal_id, case_id) DO UPDATE
 SET status = excluded.status,
     amount = excluded.amount,
@@ -88,7 +88,7 @@ GROUP BY reason`
 func scanCase(row pgx.CollectableRow, further ...any) (*Case, error) {
 	c := &Case{}
 	err := row.Scan(append([]any{&c.ID, &c.Reason, &c.Status, &c.Amount.Amount, &c.Amount.Currency, &c.Suspended,
-		&c.HoldID, &c.OrderID, &c.OperationID, &c.ToldAt, &c.OpenedAt, &c.Owner, &c.LastFact, &c.Deadline, &c.NextAttemptAt,
+		&c.HoldID, &c.OrderID, &c.OperationID, &c.Provider, &c.ToldAt, &c.OpenedAt, &c.Owner, &c.LastFact, &c.Deadline, &c.NextAttemptAt,
 		&c.Resolution, &c.ResolvedReason, &c.Evidence, &c.ProposedBy, &c.DecidedBy, &c.ResolvedAt, &c.Version}, further...)...)
 	if err != nil {
 		return nil, err

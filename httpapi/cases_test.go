@@ -76,6 +76,7 @@ func TestCase(t *testing.T) {
 	w.post(path+"/approve", "a1", `{"reason":"x"}`, as("f2")...).refused(400, "invalid_request").has("field", "reason")
 	w.post(path+"/reject", "r1", ``, as("f2")...).refused(400, "invalid_request").has("field", "body")
 	w.post(path+"/reject", "r1", `{"reason":""}`, as("f2")...).refused(400, "invalid_request").has("field", "reason")
+	w.post(path+"/reject", "r1", `{"reason":"x"}`, append(as("f2"), "If-Match", c.header.Get("ETag"))...).refused(412, "version_conflict")
 
 	open := w.post(path+"/reject", "r1", `{"reason":"ask first"}`, as("f2")...).is(200).has("status", "open", "resolution", "<nil>")
 	w.post(path+"/reject", "r1", `{"reason":"ask first"}`, as("f2")...).is(200).repeats(open)

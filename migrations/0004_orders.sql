@@ -152,6 +152,7 @@ CREATE TABLE cases (
     hold_id         uuid,
     order_id        uuid,
     operation_id    uuid,
+    provider        text        COLLATE "C" NOT NULL, -- of an unidentified payment, else ''
     told_at         timestamptz, -- by the provider's clock: when the payment came to this
     opened_at       timestamptz NOT NULL,
     owner           text        COLLATE "C" NOT NULL, -- who must act: system or finance

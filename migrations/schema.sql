@@ -30,6 +30,7 @@ CREATE TABLE public.cases (
     hold_id uuid,
     order_id uuid,
     operation_id uuid,
+    provider text NOT NULL COLLATE pg_catalog."C",
     told_at timestamp with time zone,
     opened_at timestamp with time zone NOT NULL,
     owner text NOT NULL COLLATE pg_catalog."C",

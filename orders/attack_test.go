@@ -1,6 +1,7 @@
 package orders_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptrace"
@@ -12,10 +13,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/recon"
 )
 
 // theirs is what the provider tells of a payment that isn't ours.
@@ -77,14 +83,18 @@ func TestAPartTakenWithTheAuthorization(t *testing.T) {
 // A clock of the provider's that was wrong once doesn't shut out what's told later.
 func TestAWordFromTheFuture(t *testing.T) {
 	t.Parallel()
-	s := open(t, option{})
-	o := s.buy("ann", 2, "sim_requires_action")
-	op := s.op(o.ID, payments.Authorize)
-	s.tell(s.what(op.ID), 365*24*time.Hour, said{"status": "pending"})
-	s.bank(op.Payment, "complete", 0)
-	s.work()
-	s.tell(s.what(op.ID), time.Second, said{"status": "succeeded"})
-	s.is(o.ID, orders.Captured, orders.PaymentCaptured, false)
+	for name, ahead := range map[string]time.Duration{"a year": 365 * 24 * time.Hour, "some seconds": 4 * time.Second, "a minute": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, option{})
+			o := s.buy("ann", 2, "sim_requires_action")
+			op := s.op(o.ID, payments.Authorize)
+			s.tell(s.what(op.ID), ahead, said{"status": "pending"})
+			s.bank(op.Payment, "complete", 0)
+			s.work() // a lookup: as it is now
+			s.is(o.ID, orders.Captured, orders.PaymentCaptured, false)
+		})
+	}
 }
 
 // A payment that the provider neither ends nor knows any more keeps its tickets from
@@ -265,4 +275,75 @@ func TestTheBreakerOpensForAProviderThatHangs(t *testing.T) {
 			t.Errorf("%d calls in ten deadlines", h.calls)
 		}
 	})
+}
+
+// A buyer can't fill the books with payments that are declined.
+func TestAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := open(t, option{})
+	hold := s.hold("ann", 1)
+	for range 120 {
+		_, _ = s.pay(hold, "sim_decline")
+	}
+	if n := len(s.ops(s.orderOf(hold), payments.Authorize)); n > 100 {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+// What was answered is answered again under its key, whoever takes payments now.
+func TestARepeatWhenTheProviderIsGone(t *testing.T) {
+	t.Parallel()
+	s := open(t, option{})
+	hold := s.hold("ann", 1)
+	first, err := s.checkout("once", hold, "sim_ok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.idle()
+	s.Stores = pgtest.Stores(t, s.db, nil)
+	again, err := s.checkout("once", hold, "sim_ok")
+	if err != nil || string(again.Data) != string(first.Data) {
+		t.Errorf("answered %v", err)
+	}
+}
+
+// A read takes one connection at a time: else as many readers as there are connections
+// wait for each other.
+func TestAListNeedsOneConnection(t *testing.T) {
+	t.Parallel()
+	s := open(t, option{})
+	s.buy("ann", 1, "sim_ok")
+	reads, err := pg.Open(s.ctx, pg.Options{URL: s.db.ServiceURL(), Name: t.Name(), MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(reads.Close)
+	fresh := service.Fit(service.Parts{Commits: reads, Reads: reads, Providers: []payments.Provider{s.provider}})
+	t.Cleanup(fresh.Ledger.Close)
+	ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
+	defer cancel()
+	if _, err := fresh.Orders.List(ctx, "gig", orders.Filter{Limit: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Money of nobody's order whose refund was never told: people can settle it.
+func TestAPaymentOfSomebodyElseIsSettledByPeople(t *testing.T) {
+	t.Parallel()
+	s := open(t, option{})
+	s.deliver(s.theirs("capture", time.Now().UTC(), 700, 0))
+	c := s.theCase(cases.Unidentified, cases.Open)
+	var failed []error
+	for _, r := range []cases.Resolution{cases.Link, cases.WriteOff, cases.Refund} {
+		err := s.decide(c.ID, recon.Resolution{Resolution: r, Reason: "paid back on 1 May", Evidence: "statement 17"})
+		if err == nil {
+			s.expect(map[string]ledger.Amount{"suspense:unidentified EUR": 0})
+			return
+		}
+		failed = append(failed, err)
+		if _, err := s.Recon.Reject(s.ctx, "gus", s.key(), c.ID, "not possible", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Errorf("neither is possible: %v", failed)
 }

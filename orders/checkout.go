@@ -63,7 +63,8 @@ func visible(s string) bool {
 // checkout is the command that begins to pay for a hold.
 type checkout struct {
 	ref
-	request CheckoutRequest
+	request    CheckoutRequest
+	noProvider bool // there's nobody to pay with
 }
 
 // Decide creates the order, or goes on with it after a payment that wasn't made, and
@@ -114,13 +115,18 @@ func (c *checkout) judge(d *deal) error {
 	if err := holds.WithinLimits(d.s, h.Customer, h.Items); err != nil {
 		return err
 	}
-	if d.order != nil { // it's pending already
-		return d.exhausted(payments.Authorize)
+	if d.order != nil {
+		if err := d.exhausted(payments.Authorize); err != nil {
+			return err
+		}
 	}
 	shelf := shelfOf(d.s)
-	if shelf.pendingOf[h.Customer] >= maxPendingOf || shelf.pending >= maxPending {
+	if d.order == nil && (shelf.pendingOf[h.Customer] >= maxPendingOf || shelf.pending >= maxPending) {
 		return ErrTooManyCheckouts.Because("%d by this customer, %d for this event", shelf.pendingOf[h.Customer], shelf.pending).
 			With("limit_per_customer", maxPendingOf).With("limit_per_event", maxPending).After(retryPending)
+	}
+	if c.noProvider && h.Total.Amount > 0 {
+		return payments.ErrProviderUnavailable.Because("no provider is configured").After(retryPending)
 	}
 	return nil
 }

@@ -167,7 +167,7 @@ func (j *journal) of(h *holds.Hold) ref {
 func (j *journal) order(h *holds.Hold) *Order { return j.shelf.orders[OrderID(testJournal, h.ID)] }
 
 func (j *journal) checkout(h *holds.Hold) (ledger.Receipt, error) {
-	return j.do(h.Customer, &checkout{j.of(h), CheckoutRequest{PaymentMethod: "card"}})
+	return j.do(h.Customer, &checkout{ref: j.of(h), request: CheckoutRequest{PaymentMethod: "card"}})
 }
 
 // tell applies evidence of one of our operations.

@@ -16,6 +16,11 @@
 // older than what the status rests on, by the provider's clock, changes nothing.
 // A call without an answer is no evidence: the operation is unknown, and stays so.
 //
+// What a provider does by itself, a refund on its own pages or a chargeback, becomes an
+// operation as well, under an id made of the provider's name of it. A webhook that can't be
+// taken in yet is parked; one about no payment of ours leaves its money in suspense, with
+// a case.
+//
 // # Failure
 //
 // A process that dies leaves operations whose lease ends: the janitor of any process

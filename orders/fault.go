@@ -16,15 +16,16 @@ var (
 		Title: "Too little of the hold's time is left to begin a payment."}
 	ErrPriceChanged = &fault.Def{Kind: fault.Conflict, Code: "price_changed",
 		Title: "The order costs something else than the request says."}
-	ErrTooManyCheckouts = &fault.Def{Kind: fault.TooMany, Code: "too_many_checkouts",
-		Title: "Too many payments are under way."}
 	ErrTooManyOperations = &fault.Def{Kind: fault.Conflict, Code: "too_many_operations",
 		Title: "The order has had as many payments or refunds as one may have."}
+	ErrTooManyCheckouts = &fault.Def{Kind: fault.TooMany, Code: "too_many_checkouts",
+		Title: "Too many payments are under way."}
 	ErrPaymentDeclined = &fault.Def{Kind: fault.Declined, Code: "payment_declined",
 		Title: "The payment was declined; nothing was charged."}
 )
 
-// Codes of Get, Cancel and Refund, in the order in which they're judged.
+// Codes of Get, Cancel and Refund, in the order in which they're judged; ErrTooManyOperations
+// stands after ErrCurrencyMismatch.
 var (
 	ErrOrderNotFound = &fault.Def{Kind: fault.NotFound, Code: "order_not_found",
 		Title: "There's no such order."}
@@ -47,8 +48,7 @@ var ErrProviderNotFound = &fault.Def{Kind: fault.NotFound, Code: "provider_not_f
 // Defs lists the codes of this package.
 func Defs() []*fault.Def {
 	return []*fault.Def{
-		ErrHoldExpired, ErrTooLate, ErrPriceChanged, ErrTooManyOperations, ErrTooManyCheckouts,
-		ErrPaymentDeclined,
+		ErrHoldExpired, ErrTooLate, ErrPriceChanged, ErrTooManyOperations, ErrTooManyCheckouts, ErrPaymentDeclined,
 		ErrOrderNotFound, ErrOrderCaptured, ErrOrderNotCaptured, ErrCurrencyMismatch, ErrTicketsNotOwned,
 		ErrRefundExceedsCaptured, ErrProviderNotFound,
 	}

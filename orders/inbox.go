@@ -180,7 +180,7 @@ func (c *unidentified) known(s *ledger.State) (cases.Case, bool) {
 		case n > 0 && p.Captured-p.Refunded-p.Disputed <= 0:
 			return known, false // it was all given back before
 		}
-		opened := cases.Case{Reason: cases.Unidentified, OperationID: &about}
+		opened := cases.Case{Reason: cases.Unidentified, OperationID: &about, Provider: c.webhook.provider}
 		opened.Amount.Amount, opened.Amount.Currency = p.Captured, p.Currency
 		return cases.OpenedNow(s, opened, n), p.Captured > 0
 	}

@@ -148,3 +148,43 @@ func TestWhenAnAttemptMayBeMadeAfterAll(t *testing.T) {
 		}
 	})
 }
+
+// What the provider only repeats opens one case, also when that has been resolved.
+func TestARepeatedDifferenceIsOneCase(t *testing.T) {
+	t.Parallel()
+	j, h := paying(t)
+	j.told(h, payments.Authorize, payments.Succeeded, nil)
+	more := func(r *payments.Result) { r.Amount.Amount++ }
+	about := func() []*cases.Case { return j.casesAbout(j.order(h).last(payments.Capture)) }
+	for range 2 {
+		j.told(h, payments.Capture, payments.Succeeded, more)
+	}
+	if n := len(about()); n != 1 {
+		t.Fatalf("%d cases", n)
+	}
+	if _, err := j.do("fay", &proposing{about()[0].ID, "fay", cases.Link}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.settle(h, about()[0], "gus"); err != nil {
+		t.Fatal(err)
+	}
+	j.told(h, payments.Capture, payments.Succeeded, more)
+	if list := about(); len(list) != 1 || list[0].Status != cases.Resolved {
+		t.Errorf("%d cases, the first is %s", len(list), list[0].Status)
+	}
+}
+
+// An order isn't given up before its time.
+func TestATimeoutBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	j, h := paying(t)
+	j.told(h, payments.Authorize, payments.RequiresAction, nil)
+	j.now = h.PayUntil.Add(-1)
+	if _, err := j.do(ledger.SystemPrincipal, &timeout{j.of(h)}); !errors.Is(err, errNotDue) {
+		t.Errorf("just before: %v", err)
+	}
+	j.now = *h.PayUntil
+	if _, err := j.do(ledger.SystemPrincipal, &timeout{j.of(h)}); err != nil || j.order(h).last(payments.Cancel) == nil {
+		t.Errorf("at its time: %v", err)
+	}
+}

@@ -128,8 +128,11 @@ func (d *deal) learn(op *Operation, e evidence) (string, error) {
 			return "", nil
 		}
 	default:
-		if op.ToldAt != nil && r.At.Before(*op.ToldAt) {
-			return "", nil // it was so once
+		// It was so once; but what has succeeded wasn't waiting for it any more, whatever the
+		// provider's clocks say.
+		old := op.ToldAt != nil && r.At.Before(*op.ToldAt)
+		if old && !(op.Status.open() && r.Outcome == payments.Succeeded) {
+			return "", nil
 		}
 	}
 	if status == op.Status && !op.fresh || status != op.Status && !op.can(status) {

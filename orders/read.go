@@ -91,6 +91,10 @@ func (s *Store) List(ctx context.Context, event string, f Filter) ([]Order, erro
 	if f.Customer != "" {
 		sql, args = sqlOrdersOfCustomer, append(args, f.Customer)
 	}
+	// Asked for before a connection is taken: it may take one itself.
+	if _, err := s.Events.Named(ctx, journal); err != nil {
+		return nil, err
+	}
 	tx, err := s.Reads.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, pg.Fault(fmt.Errorf("list orders of %s: %w", event, err))

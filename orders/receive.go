@@ -15,7 +15,7 @@ import (
 )
 
 // Receive verifies a webhook over its raw body and commits it, with what it brings. When
-// it returns nil the webhook is durably stored, applied or parked. Errors:
+// it returns nil the webhook is durably stored: applied, parked or unidentified. Errors:
 // ErrProviderNotFound, payments.ErrWebhookSignatureInvalid, payments.ErrWebhookTimestamp,
 // payments.ErrWebhookUnreadable, and those of ledger.Do: the provider sends it again.
 func (s *Store) Receive(ctx context.Context, provider string, body []byte, header http.Header) error {

@@ -87,7 +87,7 @@ func (d *deal) resolve(c cases.Case, op *Operation, r cases.Resolution, by strin
 		d.refundSuspended(c, op)
 		c.Suspended = 0
 		return KindRefundAsked, d.decided(c, r, by)
-	case r == cases.Refund && late && op.authorized > 0:
+	case r == cases.Refund && late && op.Kind == payments.Authorize && op.Status == OpSucceeded && op.taken == 0:
 		d.voidNow(op, string(c.Reason))
 		return KindPaymentOpen, d.decided(c, r, by)
 	case r == cases.WriteOff && c.Reason == cases.CaptureFailed && d.claim() > 0:

@@ -144,9 +144,10 @@ type Answer struct {
 // lasts: the payment goes on without it. The answer's data is the order. Errors, in
 // order of precedence: holds.ErrHoldNotFound, fault.ErrInvalidRequest with the field,
 // ErrHoldExpired, holds.ErrHoldConfirmed, holds.ErrPaymentInProgress, ErrTooLate,
-// ErrPriceChanged, holds.ErrLimitExceeded, ErrTooManyOperations, ErrTooManyCheckouts, those of ledger.Do,
-// ErrPaymentDeclined, payments.ErrProviderUnavailable. A repeat gives what came of the
-// first; one whose call was never made is made by the repeat.
+// ErrPriceChanged, holds.ErrLimitExceeded, ErrTooManyOperations, ErrTooManyCheckouts,
+// those of ledger.Do, ErrPaymentDeclined, payments.ErrProviderUnavailable. A repeat gives
+// what came of the first. A call that was never made is made by the repeat; when it can't
+// be any more, that's ErrHoldExpired.
 func (s *Store) Checkout(ctx context.Context, principal, key string, hold uuid.UUID, r CheckoutRequest) (Answer, error) {
 	h, err := s.Holds.Get(ctx, hold)
 	if err != nil {
@@ -164,14 +165,12 @@ func (s *Store) Checkout(ctx context.Context, principal, key string, hold uuid.U
 	} else if err := s.complement(ctx, journal, &to); err != nil {
 		return Answer{}, err
 	}
-	if s.provider(to.provider) == nil && h.Total.Amount > 0 {
-		return Answer{}, payments.ErrProviderUnavailable.Because("no provider is configured").After(retryPending)
-	}
 	parameters := struct {
 		HoldID uuid.UUID
 		CheckoutRequest
 	}{hold, r}
-	c, err := ledger.NewCommand(journal, principal, key, KindCreated, parameters, &checkout{to, r})
+	c, err := ledger.NewCommand(journal, principal, key, KindCreated, parameters,
+		&checkout{ref: to, request: r, noProvider: s.provider(to.provider) == nil})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -240,7 +239,8 @@ func (s *Store) Cancel(ctx context.Context, principal, key string, id uuid.UUID,
 // Refund owes an amount of a captured order to its buyer and has the provider pay it
 // back. The answer's data is the order. Errors: fault.ErrInvalidRequest with the field,
 // ErrOrderNotFound, buckets.ErrVersionConflict, ErrOrderNotCaptured, ErrCurrencyMismatch,
-// ErrTooManyOperations, ErrTicketsNotOwned, ErrRefundExceedsCaptured, and those of ledger.Do.
+// ErrTooManyOperations, ErrTicketsNotOwned, ErrRefundExceedsCaptured, and those of
+// ledger.Do.
 func (s *Store) Refund(ctx context.Context, principal, key string, id uuid.UUID, r RefundRequest, ifMatch *ledger.Seq) (Answer, error) {
 	if err := r.validate(); err != nil {
 		return Answer{}, err

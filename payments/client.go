@@ -45,7 +45,8 @@ type Options struct {
 	URL string
 	// Secrets verify its webhooks. The zero value verifies none.
 	Secrets Secrets
-	// Timeout bounds a call, to MaxTimeout at most; 0 is 10 s. Too short: outcomes are unknown for no reason.
+	// Timeout bounds a call, MaxTimeout at most; 0 is 10 s. Too short: outcomes are
+	// unknown for no reason.
 	Timeout time.Duration
 	// Cooldown is how long the breaker stays open; 0 is 5 s.
 	Cooldown time.Duration

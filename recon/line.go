@@ -63,8 +63,9 @@ const (
 	maxAmountText = 20       // bytes
 	minYear       = 2000     // no provider is older
 	maxYear       = 9000     // what JSON and the database can write in every zone
-	// maxLineAmount is far above any payment; the sum of a report still fits 63 bits.
-	maxLineAmount = ledger.Amount(1) << 45
+	// maxLineAmount is far above any payment; the sum of some dozens of reports still fits
+	// 63 bits.
+	maxLineAmount = ledger.Amount(1) << 40
 )
 
 // columns are the report's, in their order.

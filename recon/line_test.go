@@ -109,13 +109,13 @@ func TestParseReportRefuses(t *testing.T) {
 		"a group mark":             {line("gross", "\"1,06.00\""), 3, "gross"},
 		"no digit before":          {line("gross", ".50"), 3, "gross"},
 		"no digit behind":          {line("gross", "106."), 3, "gross"},
-		"too large":                {line("gross", "351843720888.33"), 3, "gross"},
+		"too large":                {line("gross", "10995116277.77"), 3, "gross"},
 		"no gross":                 {line("gross", ""), 3, "gross"},
 		"a capture below zero":     {header + "t1,capture,p1,r1,2026-11-30T12:00:00Z,-1.00,0.00,-1.00,USD\n", 2, "gross"},
 		"a refund above zero":      {header + "t1,refund,p1,r1,2026-11-30T12:00:00Z,1.00,0.00,1.00,USD\n", 2, "gross"},
 		"a fee with a gross":       {header + "t1,fee,p1,,2026-11-30T12:00:00Z,-15.00,0.00,-15.00,USD\n", 2, "gross"},
 		"a net that isn't":         {line("net", "102.62"), 3, "net"},
-		"a net too large":          {header + "t1,capture,p1,r1,2026-11-30T12:00:00Z,351843720888.32,-0.01,,USD\n", 2, "net"},
+		"a net too large":          {header + "t1,capture,p1,r1,2026-11-30T12:00:00Z,10995116277.76,-0.01,,USD\n", 2, "net"},
 		"neither fee nor net":      {header + "t1,refund,p1,r1,2026-11-30T12:00:00Z,-1.00,,,USD\n", 2, "fee"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -112,11 +112,13 @@ func (s *Store) Approve(ctx context.Context, principal, key string, id uuid.UUID
 			if err := c.Approvable(principal, nil); err != nil {
 				return c, err
 			}
-			if c.Resolution != cases.Link || c.Suspended > 0 {
-				return c, cases.ErrResolution.Because("refund it at the provider: its refund resolves the case").
+			if c.Resolution != cases.Link {
+				return c, cases.ErrResolution.Because("refund it at the provider: its word resolves the case, or a link to it does").
 					With("case_id", id).With("resolution", c.Resolution)
 			}
-			return c.Decide(principal, c.Resolution, true, st.Now, st.NextSeq()), nil
+			c = c.Decide(principal, c.Resolution, true, st.Now, st.NextSeq())
+			c.Suspended = 0
+			return c, nil
 		})
 	}
 	receipt, err := s.orders.Approve(ctx, principal, key, c, ifMatch)
@@ -128,13 +130,20 @@ func (s *Store) Approve(ctx context.Context, principal, key string, id uuid.UUID
 
 // change is the command that moves a case and nothing else.
 type change struct {
-	caseID  uuid.UUID
-	kind    string
-	ifMatch *ledger.Seq
-	to      func(*ledger.State, cases.Case) (cases.Case, error)
+	caseID   uuid.UUID
+	kind     string
+	provider string // of its money, "" for none
+	ifMatch  *ledger.Seq
+	to       func(*ledger.State, cases.Case) (cases.Case, error)
 }
 
-func (c *change) Accounts() []string { return nil }
+// Accounts names those that the case's money may leave.
+func (c *change) Accounts() []string {
+	if c.provider == "" {
+		return nil
+	}
+	return []string{"suspense:unidentified", "provider:" + c.provider}
+}
 
 // CaseIDs names the case.
 func (c *change) CaseIDs() []uuid.UUID { return []uuid.UUID{c.caseID} }
@@ -151,10 +160,17 @@ func (c *change) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err != nil {
 		return ledger.Decision{}, err
 	}
+	var legs []ledger.Leg
+	if gone := found.Suspended - changed.Suspended; gone > 0 { // it left the provider's account
+		legs = []ledger.Leg{
+			{Account: "suspense:unidentified", Unit: found.Amount.Currency, Amount: gone},
+			{Account: "provider:" + found.Provider, Unit: found.Amount.Currency, Amount: -gone},
+		}
+	}
 	data, err := json.Marshal(struct {
 		Cases []cases.Case `json:"cases"`
 	}{[]cases.Case{changed}})
-	return ledger.Decision{Kind: c.kind, Rows: []ledger.Row{cases.Row(changed)}, Data: data}, err
+	return ledger.Decision{Kind: c.kind, Legs: legs, Rows: []ledger.Row{cases.Row(changed)}, Data: data}, err
 }
 
 // do commits a change of a case; the receipt's data is the case.
@@ -164,7 +180,8 @@ func (s *Store) do(ctx context.Context, principal, key, kind string, id uuid.UUI
 	if !ok {
 		return ledger.Receipt{}, cases.NotFound(id)
 	}
-	if _, err := s.cases.Get(ctx, id); err != nil {
+	known, err := s.cases.Get(ctx, id)
+	if err != nil {
 		return ledger.Receipt{}, err // its journal may not exist
 	}
 	parameters := struct {
@@ -172,7 +189,8 @@ func (s *Store) do(ctx context.Context, principal, key, kind string, id uuid.UUI
 		Request any
 		IfMatch *ledger.Seq
 	}{id, request, ifMatch}
-	c, err := ledger.NewCommand(journal, principal, key, kind, parameters, &change{id, kind, ifMatch, to})
+	c, err := ledger.NewCommand(journal, principal, key, kind, parameters,
+		&change{caseID: id, kind: kind, provider: known.Provider, ifMatch: ifMatch, to: to})
 	if err != nil {
 		return ledger.Receipt{}, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
 )
@@ -48,6 +49,9 @@ const (
 	// inTransit is for how long after a report's end operations are looked at: they
 	// are the next report's, and only counted.
 	inTransit = 48 * time.Hour
+	maxPeriod = 366 * 24 * time.Hour
+	// maxAhead is how far a provider's clock may be ahead of ours.
+	maxAhead = 24 * time.Hour
 	// maxDifferences bounds what an answer lists; the rest is counted.
 	maxDifferences = 100
 	// retryImport is about as long as an import takes.
@@ -59,12 +63,13 @@ type Reports struct {
 	ledger *ledger.Ledger
 	books  Books
 	reads  *pgxpool.Pool
+	clock  *pg.Clock
 	turn   chan struct{} // one import at a time: a report takes memory, and the next may tell the same
 }
 
 // NewReports makes an importer that commits through a ledger and reads from a pool.
 func NewReports(l *ledger.Ledger, books Books, reads *pgxpool.Pool) *Reports {
-	return &Reports{ledger: l, books: books, reads: reads, turn: make(chan struct{}, 1)}
+	return &Reports{ledger: l, books: books, reads: reads, clock: pg.NewClock(reads), turn: make(chan struct{}, 1)}
 }
 
 // Report is what came of an import.
@@ -113,6 +118,9 @@ func (r *Reports) Import(ctx context.Context, principal, provider string, body i
 	if err != nil {
 		return Report{}, err
 	}
+	if err := r.checkPeriod(ctx, lines); err != nil {
+		return Report{}, err
+	}
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -138,6 +146,29 @@ func (r *Reports) Import(ctx context.Context, principal, provider string, body i
 	report.Balance, err = r.balance(ctx, provider, lines)
 	return report, err
 }
+
+// checkPeriod refuses lines of the future, and a report of more than a year: all that
+// moved in its period is read.
+func (r *Reports) checkPeriod(ctx context.Context, lines []Line) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	now, err := r.clock.Now(ctx)
+	if err != nil {
+		return err
+	}
+	first := slices.MinFunc(lines, byTime).CreatedAt
+	last := slices.MaxFunc(lines, byTime).CreatedAt
+	switch {
+	case last.After(now.Add(maxAhead)):
+		return ErrReportUnreadable.Because("a line is of %s, and now is %s", last.Format(time.RFC3339), now.Format(time.RFC3339))
+	case last.Sub(first) > maxPeriod:
+		return ErrReportUnreadable.Because("the lines are of more than %d days: ask for a shorter period", maxPeriod/(24*time.Hour))
+	}
+	return nil
+}
+
+func byTime(a, b Line) int { return a.CreatedAt.Compare(b.CreatedAt) }
 
 // gather reads what the lines are judged by.
 func (r *Reports) gather(ctx context.Context, provider string, lines []Line) (*evidence, error) {
