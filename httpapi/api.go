@@ -58,6 +58,8 @@ type api struct {
 	routes map[*mux.Route]*route
 	about  answer // /version
 	causes throttle
+
+	webhooks chan struct{} // places for those being taken in
 }
 
 // New makes the handler of every route. It's safe for concurrent use.
@@ -68,7 +70,8 @@ func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &api{Config: c, router: mux.NewRouter(), routes: make(map[*mux.Route]*route), about: about(c.Version)}
+	a := &api{Config: c, router: mux.NewRouter(), routes: make(map[*mux.Route]*route), about: about(c.Version),
+		webhooks: make(chan struct{}, maxWebhooks)}
 	for _, r := range a.table() {
 		methods := []string{r.method}
 		if r.method == http.MethodGet {

@@ -347,3 +347,18 @@ func TestAPaymentOfSomebodyElseIsSettledByPeople(t *testing.T) {
 	}
 	t.Errorf("neither is possible: %v", failed)
 }
+
+// What people have settled of somebody else's payment isn't booked again by a word that's
+// no younger than what they have settled.
+func TestAPaymentOfSomebodyElseToldAfterItsSettlement(t *testing.T) {
+	t.Parallel()
+	s := open(t, option{})
+	now := time.Now().UTC()
+	s.deliver(s.theirs("capture", now, 700, 0))
+	c := s.theCase(cases.Unidentified, cases.Open)
+	if err := s.decide(c.ID, recon.Resolution{Resolution: cases.Link, Reason: "paid out by bank", Evidence: "statement 17"}); err != nil {
+		t.Fatal(err)
+	}
+	s.deliver(s.theirs("capture", now, 700, 0)) // another event of the same moment
+	s.expect(map[string]ledger.Amount{"provider:sim EUR": 0, "suspense:unidentified EUR": 0})
+}

@@ -13,7 +13,8 @@
 // Whatever is learned of an operation is evidence: the answer to a call, what a lookup
 // found, a webhook, a decision of two people. All of it goes through one pure function,
 // [observe], so that it doesn't matter which comes first, or twice, or at all. Evidence
-// older than what the status rests on, by the provider's clock, changes nothing.
+// older than what the status rests on, by the provider's clock, changes nothing, but that
+// what's still open has succeeded.
 // A call without an answer is no evidence: the operation is unknown, and stays so.
 //
 // What a provider does by itself, a refund on its own pages or a chargeback, becomes an

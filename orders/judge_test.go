@@ -188,3 +188,22 @@ func TestATimeoutBeforeItsTime(t *testing.T) {
 		t.Errorf("at its time: %v", err)
 	}
 }
+
+// A capture that the provider takes back over and over, when its money has gone on, is one
+// case until that's resolved.
+func TestARepeatedTakingBackIsOneCase(t *testing.T) {
+	t.Parallel()
+	j, h := paying(t)
+	j.told(h, payments.Authorize, payments.Succeeded, nil)
+	j.told(h, payments.Capture, payments.Succeeded, nil)
+	if _, err := j.do("ann", &refund{ref: j.of(h), request: RefundRequest{Reason: "rain"}}); err != nil {
+		t.Fatal(err)
+	}
+	capture := j.order(h).last(payments.Capture)
+	for range 3 {
+		j.told(h, payments.Capture, payments.Declined, nil)
+	}
+	if list := j.casesAbout(capture); len(list) != 1 || list[0].Reason != cases.CaptureFailed || capture.Status != OpSucceeded {
+		t.Errorf("%d cases, the capture is %s", len(list), capture.Status)
+	}
+}

@@ -114,19 +114,19 @@ func (r *Reports) Import(ctx context.Context, principal, provider string, body i
 	if !payments.ValidName(provider) {
 		return Report{}, fault.BadField("provider", "can't be a provider's name")
 	}
-	lines, err := parseReport(body)
-	if err != nil {
-		return Report{}, err
-	}
-	if err := r.checkPeriod(ctx, lines); err != nil {
-		return Report{}, err
-	}
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
 	case <-ctx.Done():
 		return Report{}, ledger.ErrOverloaded.Because("another report is being imported").
 			After(retryImport).From(ctx.Err())
+	}
+	lines, err := parseReport(body)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := r.checkPeriod(ctx, lines); err != nil {
+		return Report{}, err
 	}
 	known, err := r.known(ctx, provider, lines)
 	if err != nil {
