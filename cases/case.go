@@ -154,15 +154,18 @@ func (c *Case) to(status Status, version ledger.Seq) Case {
 }
 
 // Approvable tells why somebody can't decide on what was proposed; nil when they can.
-// Errors: ErrCaseState, ErrSamePerson, buckets.ErrVersionConflict.
+// Errors: buckets.ErrVersionConflict, ErrCaseState, ErrSamePerson.
 func (c *Case) Approvable(by string, ifMatch *ledger.Seq) error {
+	if err := c.Match(ifMatch); err != nil {
+		return err
+	}
 	switch {
 	case c.Status != AwaitingApproval:
 		return ErrCaseState.Because("case %s is %s", c.ID, c.Status).With("case_id", c.ID).With("case_status", c.Status)
 	case by == c.ProposedBy:
 		return ErrSamePerson.Because("%s proposed it", by).With("case_id", c.ID)
 	}
-	return c.Match(ifMatch)
+	return nil
 }
 
 // Match compares the version that a caller has seen; the error is

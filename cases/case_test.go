@@ -111,9 +111,9 @@ func TestApprovable(t *testing.T) {
 		seen *ledger.Seq
 		want *fault.Def
 	}{
-		"nothing was proposed":     {c, "gus", &stale, cases.ErrCaseState},
-		"by the same person":       {p, "fay", &stale, cases.ErrSamePerson},
-		"by somebody who saw less": {p, "gus", &stale, buckets.ErrVersionConflict},
+		"nothing was proposed":     {c, "gus", nil, cases.ErrCaseState},
+		"by the same person":       {p, "fay", &p.Version, cases.ErrSamePerson},
+		"by somebody who saw less": {p, "fay", &stale, buckets.ErrVersionConflict},
 		"by another":               {p, "gus", &p.Version, nil},
 		"by another, any version":  {p, "gus", nil, nil},
 	} {

@@ -175,6 +175,9 @@ func (c *unidentified) known(s *ledger.State) (cases.Case, bool) {
 			return known, false
 		case ok && known.Status != cases.Resolved:
 			return known, known.Amount.Currency == p.Currency
+		case ok && known.ProposedBy != ledger.SystemPrincipal && p.Captured <= known.Amount.Amount,
+			ok && !c.result.At.After(*known.ToldAt):
+			return known, false // people have settled it, or it's told already
 		case ok:
 			continue
 		case n > 0 && p.Captured-p.Refunded-p.Disputed <= 0:

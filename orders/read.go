@@ -19,7 +19,13 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
+	conn, err := s.Reads.Acquire(ctx)
+	if err != nil {
+		return Order{}, pg.Fault(fmt.Errorf("read order %s: %w", id, err))
+	}
+	defer conn.Release()
 	q := &pgx.Batch{}
+	q.Queue(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`) // both of one instant
 	var o *Order
 	var ops []*Operation
 	q.Queue(sqlOrder, int64(journal), id).Query(func(rows pgx.Rows) (err error) {
@@ -32,7 +38,8 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (Order, error) {
 		ops, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Operation, error) { return scanOperation(row) })
 		return err
 	})
-	if err := s.Reads.SendBatch(ctx, q).Close(); err != nil {
+	q.Queue(`COMMIT`)
+	if err := pg.Exchange(ctx, conn.Conn(), q); err != nil {
 		return Order{}, pg.Fault(fmt.Errorf("read order %s: %w", id, err))
 	}
 	if o == nil {

@@ -156,7 +156,7 @@ func (o *serveOptions) prepareProvider() (err error) {
 	}
 	client, err := payments.NewClient(o.provider)
 	if err != nil {
-		return usagef("provider-url: %w", err)
+		return usageError{err}
 	}
 	o.config.Providers = func(string) ([]payments.Provider, error) { return []payments.Provider{client}, nil }
 	return nil

@@ -62,7 +62,7 @@ func tellResult(w io.Writer, r verify.Result) {
 	if r.Count > 0 {
 		verdict = "FAIL"
 	}
-	fmt.Fprintf(w, "%s  %-28s %12s  %9s  %s\n", verdict, r.Check, count(r.Count, "violation"), duration(r.Took), r.Says)
+	fmt.Fprintf(w, "%s  %-30s %12s  %9s  %s\n", verdict, r.Check, count(r.Count, "violation"), duration(r.Took), r.Says)
 	for _, v := range r.Violations {
 		fmt.Fprintf(w, "      %s\n", v)
 	}

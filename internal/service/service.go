@@ -266,7 +266,7 @@ func (s *Service) work(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			s.config.Log.Warn("janitor failed", slog.Any("error", err))
 		}
-		if ctx.Err() == nil {
+		if err == nil || backlog.Due > 0 { // an error alone says nothing about the operations
 			s.metrics.SetBacklog(backlog)
 		}
 		if open, err := s.Cases.CountOpen(ctx); err == nil { // else the database is away, and all say so
