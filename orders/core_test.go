@@ -171,12 +171,12 @@ func (j *journal) checkout(h *holds.Hold) (ledger.Receipt, error) {
 }
 
 // tell applies evidence of one of our operations.
-func (j *journal) tell(h *holds.Hold, source Source, r payments.Result) (ledger.Receipt, error) {
+func (j *journal) tell(h *holds.Hold, source source, r payments.Result) (ledger.Receipt, error) {
 	c := &observe{ref: j.of(h), operation: r.Operation, evidence: evidence{source, r}}
 	if r.Operation == uuid.Nil {
 		c.operation = ledger.NewID(testJournal, ledger.SystemPrincipal, "foreign", "sim", r.Reference)
 	}
-	if source == FromWebhook {
+	if source == fromWebhook {
 		c.webhook = &webhook{provider: "sim", event: strconv.Itoa(j.commands), operation: r.Operation}
 	}
 	return j.do(ledger.SystemPrincipal, c)

@@ -137,7 +137,7 @@ func (s *Store) perform(ctx context.Context, to ref, op *Operation, leased ledge
 		s.Log.LogAttrs(ctx, slog.LevelDebug, "a call to the provider failed", slog.String("operation_id", op.ID.String()),
 			slog.String("kind", string(op.Kind)), slog.String("outcome", string(result.Outcome)), slog.Any("error", err))
 	}
-	return s.apply(ctx, to, op.ID, evidence{FromAnswer, result}, leased)
+	return s.apply(ctx, to, op.ID, evidence{fromAnswer, result}, leased)
 }
 
 // call asks the provider. An operation of a provider that's no longer configured stays as

@@ -22,7 +22,7 @@ func TestACallThatDidNothing(t *testing.T) {
 	t.Run("the first", func(t *testing.T) {
 		j, h := paying(t)
 		op := j.order(h).last(payments.Authorize)
-		if _, err := j.tell(h, FromAnswer, nothingSent(op)); err != nil || op.Status != OpNotAttempted || h.Status != holds.Held {
+		if _, err := j.tell(h, fromAnswer, nothingSent(op)); err != nil || op.Status != OpNotAttempted || h.Status != holds.Held {
 			t.Errorf("%v: it's %s, the hold is %s", err, op.Status, h.Status)
 		}
 	})
@@ -34,7 +34,7 @@ func TestACallThatDidNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(j.Entries())
-		if _, err := j.tell(h, FromAnswer, nothingSent(op)); err != nil || op.Status != OpSent || len(j.Entries()) != before {
+		if _, err := j.tell(h, fromAnswer, nothingSent(op)); err != nil || op.Status != OpSent || len(j.Entries()) != before {
 			t.Errorf("%v: it's %s", err, op.Status)
 		}
 	})
@@ -42,7 +42,7 @@ func TestACallThatDidNothing(t *testing.T) {
 		j, h := paying(t)
 		op := j.order(h).last(payments.Authorize)
 		j.told(h, payments.Authorize, payments.Unknown, nil)
-		if _, err := j.tell(h, FromAnswer, nothingSent(op)); err != nil || op.Status != OpUnknown || h.Status != holds.PaymentPending {
+		if _, err := j.tell(h, fromAnswer, nothingSent(op)); err != nil || op.Status != OpUnknown || h.Status != holds.PaymentPending {
 			t.Errorf("%v: it's %s, the hold is %s", err, op.Status, h.Status)
 		}
 	})
@@ -50,7 +50,7 @@ func TestACallThatDidNothing(t *testing.T) {
 		j, h := paying(t)
 		j.told(h, payments.Authorize, payments.Succeeded, nil)
 		op := j.order(h).last(payments.Capture)
-		if _, err := j.tell(h, FromAnswer, nothingSent(op)); err != nil || op.Status != OpPrepared || j.order(h).Status != Confirmed {
+		if _, err := j.tell(h, fromAnswer, nothingSent(op)); err != nil || op.Status != OpPrepared || j.order(h).Status != Confirmed {
 			t.Errorf("%v: it's %s, the order is %s", err, op.Status, j.order(h).Status)
 		}
 	})
@@ -65,7 +65,7 @@ func TestNoAnswerIsNoEvidence(t *testing.T) {
 		j, h := paying(t)
 		j.told(h, payments.Authorize, outcome, nil)
 		op := j.order(h).last(payments.Authorize)
-		if _, err := j.tell(h, FromAnswer, j.said(op, payments.Unknown)); err != nil || op.Status != want {
+		if _, err := j.tell(h, fromAnswer, j.said(op, payments.Unknown)); err != nil || op.Status != want {
 			t.Errorf("%v: it was %s and is %s", err, want, op.Status)
 		}
 	}
@@ -94,13 +94,13 @@ func TestAnAttemptUnderWayKeepsTheHold(t *testing.T) {
 	t.Parallel()
 	j, h := paying(t)
 	first := j.order(h).last(payments.Authorize)
-	if _, err := j.tell(h, FromAnswer, nothingSent(first)); err != nil {
+	if _, err := j.tell(h, fromAnswer, nothingSent(first)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.checkout(h); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.tell(h, FromWebhook, j.said(first, payments.Declined)); err != nil {
+	if _, err := j.tell(h, fromWebhook, j.said(first, payments.Declined)); err != nil {
 		t.Fatal(err)
 	}
 	if o := j.order(h); first.Status != OpDeclined || h.Status != holds.PaymentPending || o.PaymentStatus != PaymentAuthorizing {

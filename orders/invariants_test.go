@@ -293,7 +293,7 @@ func (w *world) settleOrder(h *holds.Hold, o *Order, paid bool) {
 		if op.ToldAt != nil && op.ToldAt.After(r.At) {
 			r.At = *op.ToldAt
 		}
-		_, err = w.tell(h, FromLookup, r)
+		_, err = w.tell(h, fromLookup, r)
 		w.must(err)
 	}
 	_, err := w.do(ledger.SystemPrincipal, &timeout{w.of(h)})

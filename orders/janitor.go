@@ -150,7 +150,7 @@ func (s *Store) workOn(ctx context.Context, d due) error {
 		s.Log.LogAttrs(ctx, slog.LevelDebug, "a lookup failed", slog.String("operation_id", op.ID.String()), slog.Any("error", err))
 		return nil // it's due again by the schedule
 	case finding.Found:
-		_, _, err = s.apply(ctx, to, op.ID, evidence{FromLookup, finding.Result}, receipt.Seq)
+		_, _, err = s.apply(ctx, to, op.ID, evidence{fromLookup, finding.Result}, receipt.Seq)
 		return err
 	}
 	return s.workOnMissing(ctx, to, op, o, receipt, p.Capabilities(op.method).KeyLifetime)
@@ -166,7 +166,7 @@ func (s *Store) workOnMissing(ctx context.Context, to ref, op *Operation, o *Ord
 	case sent && age < keyLifetime-keyMargin && (op.Kind != payments.Authorize || o.Status == Pending && now.Before(o.PayUntil)):
 		_, _, err = s.perform(ctx, to, op, leased.Seq)
 	case op.Kind == payments.Authorize && sent && age >= settles:
-		_, _, err = s.apply(ctx, to, op.ID, evidence{FromAbsence, payments.Result{
+		_, _, err = s.apply(ctx, to, op.ID, evidence{fromAbsence, payments.Result{
 			Operation: op.ID, Kind: op.Kind, Outcome: payments.NotAttempted, Reason: "unknown_to_provider",
 		}}, leased.Seq)
 	}

@@ -34,7 +34,7 @@ func (j *journal) told(h *holds.Hold, kind payments.Kind, outcome payments.Outco
 	if change != nil {
 		change(&r)
 	}
-	if _, err := j.tell(h, FromWebhook, r); err != nil {
+	if _, err := j.tell(h, fromWebhook, r); err != nil {
 		j.Fatal(err)
 	}
 }
@@ -110,7 +110,7 @@ func TestWhenAnAttemptMayBeMadeAfterAll(t *testing.T) {
 	never := func(t *testing.T) (*journal, *holds.Hold, *Operation) {
 		j, h := paying(t)
 		op := j.order(h).last(payments.Authorize)
-		if _, err := j.tell(h, FromAnswer, payments.Result{Operation: op.ID, Kind: op.Kind, Outcome: payments.NotAttempted}); err != nil {
+		if _, err := j.tell(h, fromAnswer, payments.Result{Operation: op.ID, Kind: op.Kind, Outcome: payments.NotAttempted}); err != nil {
 			t.Fatal(err)
 		}
 		return j, h, op

@@ -15,23 +15,23 @@ import (
 	"github.com/tierledger/tierledger/payments"
 )
 
-// Source is where evidence comes from.
-type Source string
+// source is where evidence comes from.
+type source string
 
 // The sources of evidence.
 const (
-	FromAnswer  Source = "answer"
-	FromLookup  Source = "lookup"
-	FromWebhook Source = "webhook"
-	// FromAbsence: the provider doesn't know the operation, so long after its sending
+	fromAnswer  source = "answer"
+	fromLookup  source = "lookup"
+	fromWebhook source = "webhook"
+	// fromAbsence: the provider doesn't know the operation, so long after its sending
 	// that no call can be under way any more.
-	FromAbsence Source = "absence"
-	FromPeople  Source = "people" // two of them decided
+	fromAbsence source = "absence"
+	fromPeople  source = "people" // two of them decided
 )
 
 // evidence is what was learned of an operation.
 type evidence struct {
-	source Source
+	source source
 	result payments.Result
 }
 
@@ -155,9 +155,9 @@ func (d *deal) learn(op *Operation, e evidence) (string, error) {
 
 // notAttempted is what an operation is after a call that did nothing; "" for no change:
 // an earlier call may have done it.
-func (op *Operation) notAttempted(source Source) OperationStatus {
+func (op *Operation) notAttempted(source source) OperationStatus {
 	switch {
-	case source == FromAbsence, source == FromPeople:
+	case source == fromAbsence, source == fromPeople:
 		return OpNotAttempted
 	case op.Status != OpSent || op.sends > 1:
 		return ""

@@ -43,7 +43,7 @@ func TestADisputeInAnotherCurrency(t *testing.T) {
 	r := payments.Result{Kind: payments.Chargeback, Outcome: payments.Succeeded, Reference: "dispute1", At: j.now,
 		Amount:  buckets.Money{Amount: 900, Currency: "EUR"},
 		Payment: payments.Payment{Reference: paid.Payment, Operation: paid.ID}}
-	if _, err := j.tell(h, FromWebhook, r); err != nil {
+	if _, err := j.tell(h, fromWebhook, r); err != nil {
 		t.Fatal(err)
 	}
 	if op := o.last(payments.Chargeback); op == nil || op.disputed != 900 || op.parts != (holds.Parts{}) || o.RefundedParts != (holds.Parts{}) {

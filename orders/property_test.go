@@ -142,20 +142,20 @@ func (w *world) tellAnything(r *rapid.T) {
 		}
 		w.overturned[op.ID] = true
 	}
-	source := FromAnswer
+	from := fromAnswer
 	result := payments.Result{Operation: op.ID, Kind: op.Kind, Outcome: outcome}
 	switch outcome {
 	case payments.NotAttempted:
 		canCall := o.Status == Pending && w.now.Before(o.PayUntil)
 		if op.Kind == payments.Authorize && !canCall && w.now.Sub(*op.sentAt) >= settles {
-			source = FromAbsence
+			from = fromAbsence
 		}
 	case payments.Unknown:
 	default:
-		source = rapid.SampledFrom([]Source{FromAnswer, FromLookup, FromWebhook}).Draw(r, "source")
+		from = rapid.SampledFrom([]source{fromAnswer, fromLookup, fromWebhook}).Draw(r, "source")
 		result = w.anyWord(r, op, outcome)
 	}
-	_, err := w.tell(h, source, result)
+	_, err := w.tell(h, from, result)
 	w.must(err)
 }
 
@@ -237,7 +237,7 @@ func (w *world) tellForeign(r *rapid.T) {
 	}
 	outcome := rapid.SampledFrom([]payments.Outcome{payments.Succeeded, payments.Succeeded, payments.Declined, payments.Pending}).
 		Draw(r, "outcome")
-	_, err := w.tell(h, FromWebhook, payments.Result{
+	_, err := w.tell(h, fromWebhook, payments.Result{
 		Kind: kind, Outcome: outcome, Reference: reference, At: w.now,
 		Amount:  buckets.Money{Amount: w.foreign[reference], Currency: done.currency},
 		Payment: payments.Payment{Reference: op.Payment, Operation: w.order(h).authorizationOf(op.Payment), Currency: done.currency},

@@ -67,7 +67,7 @@ func (s *Store) take(ctx context.Context, w *webhook, r payments.Result, mark st
 	}
 	journal := a.journal
 	err = s.commitWebhook(ctx, journal, w, mark,
-		&observe{ref: a.ref, operation: a.operation, evidence: evidence{FromWebhook, r}, webhook: w})
+		&observe{ref: a.ref, operation: a.operation, evidence: evidence{fromWebhook, r}, webhook: w})
 	if f := fault.As(err); errors.Is(err, errParked) || f != nil && f.Kind == fault.Internal {
 		if !errors.Is(err, errParked) {
 			s.Log.LogAttrs(ctx, slog.LevelError, "a webhook couldn't be applied", slog.String("event_id", w.event), slog.Any("error", err))

@@ -145,7 +145,7 @@ func (d *deal) giveUpOn(c cases.Case, op *Operation, r cases.Resolution, by stri
 	if err := d.settled(c, r, by); err != nil {
 		return "", err
 	}
-	kind, err := d.learn(op, evidence{FromPeople, payments.Result{
+	kind, err := d.learn(op, evidence{fromPeople, payments.Result{
 		Operation: op.ID, Kind: op.Kind, Outcome: payments.NotAttempted, Reason: "decided_by_people",
 	}})
 	if kind == "" {

@@ -93,7 +93,7 @@ func (s *script) about(h *holds.Hold) (err error) {
 	case "checkout":
 		_, err = s.checkout(h)
 	case "told": // told kind=capture [attempt=1] outcome=succeeded [source=answer] ...
-		_, err = s.tell(h, Source(s.arg("source", string(FromAnswer))), s.result(h))
+		_, err = s.tell(h, source(s.arg("source", string(fromAnswer))), s.result(h))
 	case "timeout":
 		_, err = s.do(ledger.SystemPrincipal, &timeout{s.of(h)})
 	case "claim": // claim kind=capture [attempt=1]

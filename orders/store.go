@@ -299,9 +299,9 @@ func (s *Store) findRef(ctx context.Context, journal ledger.JournalID, sql strin
 }
 
 // Approve carries out what somebody else proposed for a case of an order. The receipt's
-// data is the order, with the case. Errors: cases.ErrCaseNotFound, cases.ErrCaseState,
-// cases.ErrSamePerson, buckets.ErrVersionConflict, cases.ErrResolution, those of
-// holds.Fits, and those of ledger.Do.
+// data is the order, with the case. Errors: cases.ErrCaseNotFound,
+// buckets.ErrVersionConflict, cases.ErrCaseState, cases.ErrSamePerson,
+// cases.ErrResolution, those of holds.Fits, and those of ledger.Do.
 func (s *Store) Approve(ctx context.Context, principal, key string, c cases.Case, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	to, journal, err := s.refOf(ctx, *c.OrderID)
 	if err != nil {

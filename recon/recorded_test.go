@@ -45,6 +45,39 @@ func TestEveryColumnIsCompared(t *testing.T) {
 	}
 }
 
+// Fees that were posted and have no line are found, and lines whose fees weren't posted.
+func TestFeesAreComparedBothWays(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.sell("a", 10600, "USD")
+	s.imports(s.report(""))
+	checks := recon.Checks()
+	booked := checks[slices.IndexFunc(checks, func(c ledger.Check) bool { return c.Name == "report_fees_booked" })]
+	for _, act := range []string{
+		`DELETE FROM report_lines`,
+		`INSERT INTO report_lines SELECT journal_id, provider, 'invented', type, payment, operation_id, created_at, gross, fee, net, 'EUR', result, version
+		 FROM report_lines`,
+	} {
+		tx, err := s.owner.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), act); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := tx.Query(t.Context(), booked.SQL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, err := pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || len(found) == 0 {
+			t.Errorf("%s wasn't found: %v", act, err)
+		}
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // The schema refuses lines that can't be, even from its owner.
 func TestTheSchemaRefusesLines(t *testing.T) {
 	t.Parallel()
