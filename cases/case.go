@@ -107,7 +107,7 @@ type Case struct {
 	OrderID        *uuid.UUID    `json:"order_id,omitempty"`
 	OperationID    *uuid.UUID    `json:"operation_id,omitempty"`
 	Provider       string        `json:"provider,omitempty"` // of an unidentified payment
-	ToldAt         *time.Time    `json:"told_at,omitempty"` // by the provider: when the payment came to this
+	ToldAt         *time.Time    `json:"told_at,omitempty"`  // by the provider: when the payment came to this
 	OpenedAt       time.Time     `json:"opened_at"`
 	AgeSeconds     int64         `json:"age_seconds,omitempty"` // when read; not in entries
 	Owner          string        `json:"owner"`

@@ -7,6 +7,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,10 +247,10 @@ func TestParkedForAProviderThatIsGone(t *testing.T) {
 }
 
 // hanging is a provider that takes every call and never answers.
-type hanging struct{ calls int }
+type hanging struct{ calls atomic.Int64 }
 
 func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
-	h.calls++
+	h.calls.Add(1)
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -271,8 +272,8 @@ func TestTheBreakerOpensForAProviderThatHangs(t *testing.T) {
 			}
 			calls.Wait()
 		}
-		if h.calls > 64 {
-			t.Errorf("%d calls in ten deadlines", h.calls)
+		if n := h.calls.Load(); n > 64 {
+			t.Errorf("%d calls in ten deadlines", n)
 		}
 	})
 }

@@ -31,10 +31,10 @@ LEFT JOIN LATERAL json_to_record(n.data) AS r (kind text, attempt integer, statu
               provider_reference text, provider_payment text, amount json, reason text, next_attempt_at timestamptz,
               updated_at timestamptz)
        ON true
-WHERE (e.data ->> 'order_id', p.kind, p.attempt, p.status, p.provider, p.reference, p.payment, p.amount, p.reason, p.due_at,
-       p.updated_at) IS DISTINCT FROM
+WHERE (e.data ->> 'order_id', p.kind, p.attempt, p.status, p.provider, p.reference, p.payment, p.amount, p.currency,
+       p.reason, p.due_at, p.updated_at) IS DISTINCT FROM
       (p.order_id::text, r.kind, r.attempt, r.status, r.provider, r.provider_reference, r.provider_payment,
-       (r.amount ->> 'amount')::bigint, coalesce(r.reason, ''), r.next_attempt_at, r.updated_at)`},
+       (r.amount ->> 'amount')::bigint, r.amount ->> 'currency', coalesce(r.reason, ''), r.next_attempt_at, r.updated_at)`},
 
 	{Name: "sold_by_orders", Says: "what a customer owns is what the customer's orders bought and didn't return", SQL: `
 SELECT format('journal %s account %s %s: has %s, orders own %s', journal_id, code, unit, a.balance, o.quantity)

@@ -2,10 +2,12 @@ package orders
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
@@ -202,13 +204,22 @@ func (d *deal) payBack(parts holds.Parts, reason string) {
 
 // paymentTaken is the provider's reference of the payment that paid the order.
 func (d *deal) paymentTaken() string {
-	if c := d.last(payments.Capture); c != nil && c.Status == OpSucceeded {
-		return c.Payment
-	}
-	for _, a := range d.order.Operations {
-		if a.Kind == payments.Authorize && a.Status == OpSucceeded && a.taken > 0 {
-			return a.Payment
+	for _, op := range d.order.Operations {
+		if op.Status == OpSucceeded && (op.Kind == payments.Capture || op.taken > 0) && !d.setAside(op) {
+			return op.Payment
 		}
 	}
 	return ""
+}
+
+// setAside tells whether a payment couldn't buy the tickets when it came, and didn't later.
+func (d *deal) setAside(op *Operation) bool {
+	return slices.ContainsFunc(lateReasons, func(reason cases.Reason) bool {
+		if reason == cases.AmountMismatch && op.Kind == payments.Capture {
+			return false // what was said of it first was something else
+		}
+		return slices.ContainsFunc(d.casesAbout(reason, op), func(c cases.Case) bool {
+			return c.Status != cases.Resolved || c.Resolution != cases.Honour
+		})
+	})
 }

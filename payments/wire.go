@@ -156,8 +156,9 @@ func (o *operation) result() Result {
 	return Result{
 		Operation: ours(o.Reference), Kind: o.Kind, Outcome: o.Status, Reason: o.Reason,
 		NextAction: o.NextAction, Reference: o.ID,
-		Amount: buckets.Money{Amount: o.Amount, Currency: o.Currency},
-		At:     o.UpdatedAt, Payment: o.Payment.view(),
+		Amount:  buckets.Money{Amount: o.Amount, Currency: o.Currency},
+		At:      o.UpdatedAt.UTC().Truncate(time.Microsecond), // as fine as rows keep it
+		Payment: o.Payment.view(),
 	}
 }
 
