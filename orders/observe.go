@@ -45,7 +45,7 @@ type observe struct {
 }
 
 // Decide applies the evidence. What changes nothing is no entry, unless a webhook is to
-// be kept; what can't be applied yet is ErrParked.
+// be kept; what can't be applied yet is errParked.
 func (c *observe) Decide(s *ledger.State) (ledger.Decision, error) {
 	d, err := c.open(s)
 	if err != nil {
@@ -55,10 +55,7 @@ func (c *observe) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err != nil {
 		return ledger.Decision{}, err
 	}
-	kind, err := d.learn(op, c.evidence)
-	if err != nil {
-		return ledger.Decision{}, err
-	}
+	kind := d.learn(op, c.evidence)
 	if c.webhook != nil {
 		w := c.webhook.applied(s)
 		d.rows = append(d.rows, w)
@@ -114,43 +111,43 @@ func (d *deal) foreign(id uuid.UUID, r payments.Result) (*Operation, error) {
 
 // learn applies evidence to one operation and gives the kind of the entry; "" when it
 // says nothing new.
-func (d *deal) learn(op *Operation, e evidence) (string, error) {
+func (d *deal) learn(op *Operation, e evidence) string {
 	r, now := e.result, d.s.Now
 	status := OperationStatus(r.Outcome)
 	switch r.Outcome {
 	case payments.Unknown:
 		if op.Status != OpSent {
-			return "", nil
+			return ""
 		}
 	case payments.NotAttempted:
 		status = op.notAttempted(e.source)
 		if status == "" {
-			return "", nil
+			return ""
 		}
 	default:
 		// It was so once; but what has succeeded wasn't waiting for it any more, whatever the
 		// provider's clocks say.
 		old := op.ToldAt != nil && r.At.Before(*op.ToldAt)
 		if old && !(op.Status.open() && r.Outcome == payments.Succeeded) {
-			return "", nil
+			return ""
 		}
 	}
 	if status == op.Status && !op.fresh || status != op.Status && !op.can(status) {
-		return "", nil
+		return ""
 	}
 	was := op.Status
 	if mismatch(op, r) {
-		return d.differs(cases.AmountMismatch, op, r), nil
+		return d.differs(cases.AmountMismatch, op, r)
 	}
 	if d.tooLate(op, status) {
-		return d.differs(cases.CaptureFailed, op, r), nil
+		return d.differs(cases.CaptureFailed, op, r)
 	}
 	op.to(status, now)
 	op.tell(r)
 	if status.open() && op.sends > 0 {
 		op.wait(now, op.backoff())
 	}
-	return d.conclude(op, was, r), nil
+	return d.conclude(op, was, r)
 }
 
 // notAttempted is what an operation is after a call that did nothing; "" for no change:

@@ -82,28 +82,35 @@ func (d *deal) resolve(c cases.Case, op *Operation, r cases.Resolution, by strin
 		d.legs = append(d.legs, holds.Take(d.customer, d.order.tickets())...)
 		d.sell(op, lateSuspense)
 		c.Suspended = 0
-		return KindHonoured, d.settled(c, r, by)
+		d.settled(c, r, by)
+		return KindHonoured, nil
 	case r == cases.Refund && c.Suspended > 0:
 		d.refundSuspended(c, op)
 		c.Suspended = 0
-		return KindRefundAsked, d.decided(c, r, by)
+		d.decided(c, r, by)
+		return KindRefundAsked, nil
 	case r == cases.Refund && late && op.Kind == payments.Authorize && op.Status == OpSucceeded && op.taken == 0:
 		d.voidNow(op, string(c.Reason))
-		return KindPaymentOpen, d.decided(c, r, by)
+		d.decided(c, r, by)
+		return KindPaymentOpen, nil
 	case r == cases.WriteOff && c.Reason == cases.CaptureFailed && d.claim() > 0:
 		d.post(capturePending(d.provider), loss, d.claim())
-		return KindCase, d.settled(c, r, by)
+		d.settled(c, r, by)
+		return KindCase, nil
 	case r == cases.WriteOff && c.Reason == cases.CaptureFailed: // taken back when it had gone on
 		d.postIn(c.Amount.Currency, providerAccount(d.provider), loss, c.Amount.Amount)
-		return KindCase, d.settled(c, r, by)
+		d.settled(c, r, by)
+		return KindCase, nil
 	case r == cases.WriteOff && c.Reason == cases.OutcomeUnknown && op.Status.open():
-		return d.giveUpOn(c, op, r, by)
+		d.settled(c, r, by)
+		return d.giveUpOn(op), nil
 	case r == cases.Link && c.Suspended == 0 && !(late && op.authorized > 0) && !(c.Reason == cases.CaptureFailed && d.claim() > 0):
 		if a := d.authorization(op); c.Reason == cases.VoidFailed && a != nil {
 			d.reserve(a, 0) // it's gone, as the evidence says
 			d.voided(a)
 		}
-		return KindCase, d.settled(c, r, by)
+		d.settled(c, r, by)
+		return KindCase, nil
 	case r == cases.Link:
 		return "", notPossible(c, r, "money, or an authorization, rests for it")
 	}
@@ -115,15 +122,13 @@ func notPossible(c cases.Case, r cases.Resolution, why string) error {
 }
 
 // settled resolves a case by a decision that's carried out with it.
-func (d *deal) settled(c cases.Case, r cases.Resolution, by string) error {
+func (d *deal) settled(c cases.Case, r cases.Resolution, by string) {
 	d.keepCase(c.Decide(by, r, true, d.s.Now, d.s.NextSeq()))
-	return nil
 }
 
 // decided keeps a decision that the provider has to carry out.
-func (d *deal) decided(c cases.Case, r cases.Resolution, by string) error {
+func (d *deal) decided(c cases.Case, r cases.Resolution, by string) {
 	d.keepCase(c.Decide(by, r, false, d.s.Now, d.s.NextSeq()))
-	return nil
 }
 
 // claim is what's to be captured for a sold order and isn't, nor written off.
@@ -141,17 +146,14 @@ func (d *deal) claim() ledger.Amount {
 }
 
 // giveUpOn takes an operation for not attempted, because people have decided so.
-func (d *deal) giveUpOn(c cases.Case, op *Operation, r cases.Resolution, by string) (string, error) {
-	if err := d.settled(c, r, by); err != nil {
-		return "", err
-	}
-	kind, err := d.learn(op, evidence{fromPeople, payments.Result{
+func (d *deal) giveUpOn(op *Operation) string {
+	kind := d.learn(op, evidence{fromPeople, payments.Result{
 		Operation: op.ID, Kind: op.Kind, Outcome: payments.NotAttempted, Reason: "decided_by_people",
 	}})
 	if kind == "" {
 		kind = KindCase
 	}
-	return kind, err
+	return kind
 }
 
 // canHonour tells why a payment can't buy the tickets now; nil when it can.
