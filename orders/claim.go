@@ -29,7 +29,7 @@ func (c *claim) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err != nil {
 		return ledger.Decision{}, err
 	}
-	op := d.operation(c.operation)
+	op := d.order.find(c.operation)
 	switch {
 	case op == nil:
 		return ledger.Decision{}, errNotDue
@@ -65,7 +65,7 @@ func (d *deal) again(op *Operation) bool {
 	}
 	d.keepHold(h.Pay(0, d.s.NextSeq()), nil)
 	d.order.PaymentStatus, d.order.dueAt = PaymentAuthorizing, d.hold.PayUntil
-	op.answered, op.sends, op.sentAt = 0, 0, nil // no call has been made for it
+	op.Answered, op.sends, op.sentAt = 0, 0, nil // no call has been made for it
 	return true
 }
 

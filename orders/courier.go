@@ -31,7 +31,7 @@ func (s *Store) pay(ctx context.Context, to ref, op *Operation, created ledger.R
 		switch {
 		case err != nil:
 			done <- outcome{answer: open} // committed as sent: the janitor goes on
-		case receipt.Kind == "": // a webhook was faster
+		case receipt.Kind == "" || o.find(op.ID).Answered != receipt.Seq: // a webhook was faster
 			a, err := s.answered(ctx, to, op.ID, created)
 			a.Replayed = false
 			done <- outcome{a, err}
@@ -55,18 +55,13 @@ func (s *Store) pay(ctx context.Context, to ref, op *Operation, created ledger.R
 // an outcome. With an error it tells no more than whether that's a repeat.
 func answerOf(receipt ledger.Receipt, o *Order, operation uuid.UUID) (Answer, error) {
 	no := Answer{Receipt: ledger.Receipt{Replayed: receipt.Replayed}}
-	for _, op := range o.Operations {
-		if op.ID != operation {
-			continue
-		}
-		switch op.Status {
-		case OpDeclined:
-			return no, ErrPaymentDeclined.Because("%s", op.Reason).
-				With("order_id", o.ID).With("operation_id", op.ID).With("reason", op.Reason)
-		case OpNotAttempted:
-			return no, payments.ErrProviderUnavailable.Because("nothing was sent to it").
-				With("order_id", o.ID).After(retryPending)
-		}
+	switch op := o.find(operation); op.Status {
+	case OpDeclined:
+		return no, ErrPaymentDeclined.Because("%s", op.Reason).
+			With("order_id", o.ID).With("operation_id", op.ID).With("reason", op.Reason)
+	case OpNotAttempted:
+		return no, payments.ErrProviderUnavailable.Because("nothing was sent to it").
+			With("order_id", o.ID).After(retryPending)
 	}
 	return Answer{Receipt: receipt, Open: o.Status == Pending || o.Status == Cancelled}, nil
 }
@@ -99,7 +94,7 @@ func (s *Store) answered(ctx context.Context, to ref, operation uuid.UUID, creat
 	if err != nil {
 		return Answer{}, err
 	}
-	if op.answered == 0 {
+	if op.Answered == 0 {
 		o, err := s.Get(ctx, to.order)
 		if err != nil {
 			return Answer{}, err
@@ -107,7 +102,7 @@ func (s *Store) answered(ctx context.Context, to ref, operation uuid.UUID, creat
 		created.Data = o.data()
 		return Answer{Receipt: created, Open: true}, nil
 	}
-	data, err := s.Reader.EntryData(ctx, journal, op.answered)
+	data, err := s.Reader.EntryData(ctx, journal, op.Answered)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -115,7 +110,7 @@ func (s *Store) answered(ctx context.Context, to ref, operation uuid.UUID, creat
 	if err := unmarshal(data, &o); err != nil {
 		return Answer{}, err
 	}
-	return answerOf(ledger.Receipt{Seq: op.answered, Data: data, Replayed: true}, &o, operation)
+	return answerOf(ledger.Receipt{Seq: op.Answered, Data: data, Replayed: true}, &o, operation)
 }
 
 // operation reads an operation's row.

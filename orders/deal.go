@@ -126,8 +126,8 @@ func (d *deal) decide(kind string) ledger.Decision {
 	o.arrange()
 	for _, op := range d.changedOps() {
 		op.Version = version
-		if op.answered == 0 && op.Status != OpPrepared && op.Status != OpSent {
-			op.answered = version
+		if op.Answered == 0 && op.Status != OpPrepared && op.Status != OpSent {
+			op.Answered = version
 		}
 	}
 	o.of(d.event.Event, d.event.Currency)
@@ -161,16 +161,6 @@ var kindOrder = []payments.Kind{
 // byKind orders operations by kind and attempt.
 func byKind(a, b *Operation) int {
 	return cmp.Or(cmp.Compare(slices.Index(kindOrder, a.Kind), slices.Index(kindOrder, b.Kind)), cmp.Compare(a.Attempt, b.Attempt))
-}
-
-// operation finds an operation of the order by its id; nil when it has none.
-func (d *deal) operation(id uuid.UUID) *Operation {
-	for _, op := range d.order.Operations {
-		if op.ID == id {
-			return op
-		}
-	}
-	return nil
 }
 
 // last gives the order's last operation of a kind; nil when it has none.

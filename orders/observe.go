@@ -76,7 +76,7 @@ func (c *observe) Decide(s *ledger.State) (ledger.Decision, error) {
 // step of ours that the provider did under a name of its own; or a step of its own. Some
 // providers give the name of the payment to all that they do with it, so the kind counts.
 func (d *deal) subject(named uuid.UUID, r payments.Result) (*Operation, error) {
-	if op := d.operation(named); op != nil && op.Kind == r.Kind {
+	if op := d.order.find(named); op != nil && op.Kind == r.Kind {
 		return op, nil
 	}
 	if r.Kind == payments.Capture || r.Kind == payments.Void {
@@ -87,7 +87,7 @@ func (d *deal) subject(named uuid.UUID, r payments.Result) (*Operation, error) {
 		}
 	}
 	id := ledger.NewID(d.s.Journal, ledger.SystemPrincipal, "foreign", d.provider, r.Reference)
-	if op := d.operation(id); op != nil {
+	if op := d.order.find(id); op != nil {
 		return op, nil
 	}
 	return d.foreign(id, r)

@@ -61,7 +61,8 @@ type Operation struct {
 	Reason        string          `json:"reason,omitempty"`
 	NextAttemptAt *time.Time      `json:"next_attempt_at,omitempty"` // end of a lease, or when it's looked at next
 	UpdatedAt     time.Time       `json:"updated_at"`
-	Version       ledger.Seq      `json:"version"` // seq of the last entry that changed it
+	Version       ledger.Seq      `json:"version"`            // seq of the last entry that changed it
+	Answered      ledger.Seq      `json:"answered,omitempty"` // and of the one with its first outcome
 
 	Order  uuid.UUID  `json:"-"`
 	ToldAt *time.Time `json:"-"` // by the provider's clock: what the status rests on
@@ -75,7 +76,6 @@ type Operation struct {
 	nextAction *payments.NextAction
 	sends      int        // how often it was leased
 	sentAt     *time.Time // for the first time
-	answered   ledger.Seq // of the entry with the first outcome; 0 for none yet
 	changed    bool       // in the decision under way
 	fresh      bool       // the provider's own, of which nothing is known here yet
 }

@@ -135,6 +135,16 @@ func (o *Order) last(kind payments.Kind) *Operation {
 	return last
 }
 
+// find gives an operation of the order by its id; nil when it has none.
+func (o *Order) find(id uuid.UUID) *Operation {
+	for _, op := range o.Operations {
+		if op.ID == id {
+			return op
+		}
+	}
+	return nil
+}
+
 // left is what could still be paid back.
 func (o *Order) left() holds.Parts {
 	if o.Captured.Amount == 0 {

@@ -34,7 +34,7 @@ func (c *settle) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err != nil {
 		return ledger.Decision{}, err
 	}
-	op := d.operation(*found.OperationID)
+	op := d.order.find(*found.OperationID)
 	if c.approver == "" {
 		if found.Status != cases.Open || found.NextAttemptAt == nil || op == nil {
 			return ledger.Decision{Data: d.order.data()}, nil // somebody was faster

@@ -155,7 +155,7 @@ func scanOperation(row pgx.CollectableRow) (*Operation, error) {
 	var action []byte
 	err := row.Scan(&op.ID, &op.Order, &op.Kind, &op.Attempt, &op.Status, &op.Provider, &op.method, &op.returnURL,
 		&op.Payment, &op.Reference, &op.Amount.Amount, &op.Amount.Currency, &op.authorized, &op.taken,
-		&op.parts.Face, &op.parts.Fee, &op.parts.Tax, &op.disputed, &op.Reason, &action, &op.sends, &op.sentAt, &op.ToldAt, &op.NextAttemptAt, &op.answered, &op.UpdatedAt, &op.Version)
+		&op.parts.Face, &op.parts.Fee, &op.parts.Tax, &op.disputed, &op.Reason, &action, &op.sends, &op.sentAt, &op.ToldAt, &op.NextAttemptAt, &op.Answered, &op.UpdatedAt, &op.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func queueOperations(q *ledger.Writes, sql string, list []*Operation) {
 		}
 		for j, number := range []int64{
 			int64(op.Amount.Amount), int64(op.authorized), int64(op.taken), int64(op.parts.Face), int64(op.parts.Fee), int64(op.parts.Tax),
-			int64(op.disputed), int64(op.answered), int64(op.Version),
+			int64(op.disputed), int64(op.Answered), int64(op.Version),
 		} {
 			numbers[j][i] = number
 		}
