@@ -37,7 +37,7 @@ internal/verify     internal/pg ledger buckets holds cases orders recon
 internal/export     internal/pg ledger buckets
 internal/service    migrations internal/pg ledger buckets holds payments payments/sim cases orders recon httpapi
 internal/embedded
-internal/pgtest     migrations internal/pg ledger payments internal/verify internal/service internal/embedded
+internal/pgtest     migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
 internal/load
 internal/sale       internal/load
 internal/bench      fault migrations internal/pg ledger buckets holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,7 +18,6 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/payments"
-	"github.com/tierledger/tierledger/payments/sim"
 	"github.com/tierledger/tierledger/recon"
 )
 
@@ -33,43 +32,12 @@ type sale struct {
 func openSale(t *testing.T) *sale {
 	t.Helper()
 	s := &sale{T: t, batches: make(chan struct{}, 1)}
-	secrets, err := service.NewSecret()
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider, err := sim.New(sim.Options{Secrets: secrets})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/sim/", http.StripPrefix("/sim", provider))
-	mux.HandleFunc("POST /hook", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = s.Orders.Receive(r.Context(), "sim", body, r.Header)
-		}
-		if err != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	t.Cleanup(func() { provider.Close() })
-	s.url = server.URL + "/sim"
-	client, err := payments.NewClient(payments.Options{URL: s.url, Secrets: secrets})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	s.Stores = pgtest.Stores(t, pgtest.New(t), func(ledger.Batch) {
+	s.Stores, s.url = pgtest.Selling(t, pgtest.New(t), 10*time.Second, func(ledger.Batch) {
 		select {
 		case s.batches <- struct{}{}:
 		default:
 		}
-	}, client)
-	if err := provider.SetWebhookURL(server.URL + "/hook"); err != nil {
-		t.Fatal(err)
-	}
+	})
 	for event, currency := range map[string]ledger.Unit{"gig": "USD", "tokyo": "JPY"} {
 		if _, err := s.Events.Create(t.Context(), "tester", event, buckets.Spec{Event: event, Name: event, Currency: currency,
 			HoldSeconds: 3600, Tiers: []buckets.TierSpec{{Tier: "ga", Quantity: 10, Price: buckets.Money{Amount: 5000, Currency: currency},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func sell(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	ctx := context.Background()
-	stores, provider := shop(t, db)
+	stores, provider := pgtest.Selling(t, db, 200*time.Millisecond, nil)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
