@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -153,6 +154,20 @@ func (s *Store) Named(ctx context.Context, journal ledger.JournalID) (Name, erro
 	}
 	s.names.Store(journal, n)
 	return n, nil
+}
+
+// JournalOf finds the journal of an event from an id that was made in it; false when the
+// id tells none that exists.
+func (s *Store) JournalOf(ctx context.Context, id uuid.UUID) (ledger.JournalID, bool, error) {
+	journal, ok := ledger.JournalOf(id)
+	if !ok {
+		return 0, false, nil
+	}
+	_, err := s.Named(ctx, journal)
+	if errors.Is(err, ErrEventNotFound) {
+		return 0, false, nil
+	}
+	return journal, err == nil, err
 }
 
 // AddTier adds a tier to an event. The receipt's data is the tier. Errors:

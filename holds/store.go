@@ -74,13 +74,9 @@ func (s *Store) Release(ctx context.Context, principal, key string, id uuid.UUID
 // journalOf finds the journal of a hold from its id; ErrHoldNotFound when the id
 // tells none that exists.
 func (s *Store) journalOf(ctx context.Context, id uuid.UUID) (ledger.JournalID, error) {
-	journal, ok := ledger.JournalOf(id)
-	if !ok {
-		return 0, NotFound(id)
-	}
-	_, err := s.events.Named(ctx, journal)
-	if errors.Is(err, buckets.ErrEventNotFound) {
-		return 0, NotFound(id)
+	journal, ok, err := s.events.JournalOf(ctx, id)
+	if err == nil && !ok {
+		err = NotFound(id)
 	}
 	return journal, err
 }

@@ -87,17 +87,16 @@ func (d *deal) compensate(op *Operation, r payments.Result) string {
 	return KindCancelled
 }
 
-// reopenCapture takes back a capture that was reported as done: the claim is open again,
-// and people decide, for tickets may have been issued.
+// reopenCapture takes back a capture that was reported as done, and of which nothing has
+// gone on since: the claim is open again, and people decide, for tickets may have been
+// issued.
 func (d *deal) reopenCapture(op *Operation) string {
 	o := d.order
 	told := fact(d.s.Now, "the provider says that the capture it had accepted has failed: %s", op.Reason)
 	d.resolveCase(cases.CaptureFailed, op, told) // about a rest that wasn't captured: it's all of it now
-	if o.Status == Captured && o.RefundedParts.Sum() == 0 {
-		d.post(providerAccount(d.provider), capturePending(d.provider), o.Captured.Amount)
-		d.to(Confirmed)
-		o.Captured.Amount, o.PaymentStatus = 0, PaymentDeclined
-	}
+	d.post(providerAccount(d.provider), capturePending(d.provider), o.Captured.Amount)
+	d.to(Confirmed)
+	o.Captured.Amount, o.PaymentStatus = 0, PaymentDeclined
 	c := cases.Case{Reason: cases.CaptureFailed, LastFact: told}
 	c.Amount.Amount = d.claim()
 	d.openCase(c, op)

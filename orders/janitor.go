@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
@@ -71,6 +72,15 @@ func (s *Store) Work(ctx context.Context) (Backlog, error) {
 	return b, errors.Join(errs...)
 }
 
+// stepsOf makes a step of everything in a list.
+func stepsOf[T any](list []T, do func(context.Context, T) error) []func(context.Context) error {
+	steps := make([]func(context.Context) error, len(list))
+	for i, item := range list {
+		steps[i] = func(ctx context.Context) error { return do(ctx, item) }
+	}
+	return steps
+}
+
 // run does steps side by side.
 func (s *Store) run(ctx context.Context, steps []func(context.Context) error) error {
 	errs := make([]error, len(steps))
@@ -109,11 +119,7 @@ func (s *Store) refDue(ctx context.Context, d due) (ref, error) {
 
 func (s *Store) dueOperations(ctx context.Context) ([]func(context.Context) error, error) {
 	list, err := s.find(ctx, sqlDueOperations)
-	steps := make([]func(context.Context) error, len(list))
-	for i, d := range list {
-		steps[i] = func(ctx context.Context) error { return s.workOn(ctx, d) }
-	}
-	return steps, err
+	return stepsOf(list, s.workOn), err
 }
 
 // workOn leases an operation and finds out what came of it: by its first call, or by a
@@ -175,36 +181,28 @@ func (s *Store) workOnMissing(ctx context.Context, to ref, op *Operation, o *Ord
 
 func (s *Store) dueOrders(ctx context.Context) ([]func(context.Context) error, error) {
 	list, err := s.find(ctx, sqlDueOrders)
-	steps := make([]func(context.Context) error, len(list))
-	for i, d := range list {
-		steps[i] = func(ctx context.Context) error {
-			to, err := s.refDue(ctx, d)
-			if err != nil {
-				return err
-			}
-			receipt, o, err := s.do(ctx, d.journal, ownCommand(d.journal, &timeout{to}))
-			if err == nil {
-				s.follow(ctx, to, receipt, o)
-			}
+	return stepsOf(list, func(ctx context.Context, d due) error {
+		to, err := s.refDue(ctx, d)
+		if err != nil {
 			return err
 		}
-	}
-	return steps, err
+		receipt, o, err := s.do(ctx, d.journal, ownCommand(d.journal, &timeout{to}))
+		if err == nil {
+			s.follow(ctx, to, receipt, o)
+		}
+		return err
+	}), err
 }
 
 func (s *Store) dueCases(ctx context.Context) ([]func(context.Context) error, error) {
 	list, err := s.Cases.Due(ctx, maxDue)
-	steps := make([]func(context.Context) error, len(list))
-	for i, d := range list {
-		steps[i] = func(ctx context.Context) error {
-			to, _, err := s.refOf(ctx, d.Order)
-			if err != nil {
-				return err
-			}
-			return s.settle(ctx, to, d.ID)
+	return stepsOf(list, func(ctx context.Context, d cases.Due) error {
+		to, _, err := s.refOf(ctx, d.Order)
+		if err != nil {
+			return err
 		}
-	}
-	return steps, err
+		return s.settle(ctx, to, d.ID)
+	}), err
 }
 
 func (s *Store) dueWebhooks(ctx context.Context) ([]func(context.Context) error, error) {
@@ -221,10 +219,6 @@ func (s *Store) dueWebhooks(ctx context.Context) ([]func(context.Context) error,
 		}
 		return p, err
 	})
-	steps := make([]func(context.Context) error, len(list))
-	for i := range list {
-		w := &list[i].webhook
-		steps[i] = func(ctx context.Context) error { return s.again(ctx, list[i].journal, w) }
-	}
-	return steps, pg.Fault(err)
+	return stepsOf(list, func(ctx context.Context, p parked) error { return s.again(ctx, p.journal, &p.webhook) }),
+		pg.Fault(err)
 }

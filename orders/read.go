@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 )
@@ -51,13 +50,9 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (Order, error) {
 // journalOf finds the journal of an order from its id; ErrOrderNotFound when the id tells
 // none that exists.
 func (s *Store) journalOf(ctx context.Context, id uuid.UUID) (ledger.JournalID, error) {
-	journal, ok := ledger.JournalOf(id)
-	if !ok {
-		return 0, notFound(id)
-	}
-	_, err := s.Events.Named(ctx, journal)
-	if errors.Is(err, buckets.ErrEventNotFound) {
-		return 0, notFound(id)
+	journal, ok, err := s.Events.JournalOf(ctx, id)
+	if err == nil && !ok {
+		err = notFound(id)
 	}
 	return journal, err
 }

@@ -91,14 +91,12 @@ type subject struct {
 func (s *Store) about(ctx context.Context, provider string, r payments.Result) (subject, error) {
 	var a subject
 	for _, named := range []uuid.UUID{r.Operation, r.Payment.Operation} {
-		journal, ok := ledger.JournalOf(named)
+		journal, ok, err := s.Events.JournalOf(ctx, named)
+		if err != nil {
+			return a, err
+		}
 		if !ok {
 			continue
-		}
-		if _, err := s.journalOf(ctx, named); errors.Is(err, ErrOrderNotFound) {
-			continue
-		} else if err != nil {
-			return a, err
 		}
 		to, found, err := s.findRef(ctx, journal, sqlRefOfOperation, named)
 		switch {
