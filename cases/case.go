@@ -23,6 +23,7 @@ const (
 	NotConfirmable   Reason = "not_confirmable"      // paid in time, but a limit in force now forbids the sale
 	OutcomeUnknown   Reason = "outcome_unknown"      // the provider hasn't told for hours: its schedule is at the daily step
 	CaptureFailed    Reason = "capture_failed"       // after it had been reported as done, or in part
+	TakenBack        Reason = "payment_taken_back"   // by the provider, when its money had gone on
 	RefundFailed     Reason = "refund_failed"        // the amount is still owed
 	VoidFailed       Reason = "void_failed"          // an authorization stands that nobody wants
 	Chargeback       Reason = "chargeback"           // the buyer's bank took the money back
@@ -31,7 +32,7 @@ const (
 
 // Reasons lists the reasons.
 func Reasons() []Reason {
-	return []Reason{LatePayment, DuplicatePayment, AmountMismatch, NotConfirmable, OutcomeUnknown, CaptureFailed,
+	return []Reason{LatePayment, DuplicatePayment, AmountMismatch, NotConfirmable, OutcomeUnknown, CaptureFailed, TakenBack,
 		RefundFailed, VoidFailed, Chargeback, Unidentified}
 }
 

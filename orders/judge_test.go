@@ -203,7 +203,7 @@ func TestARepeatedTakingBackIsOneCase(t *testing.T) {
 	for range 3 {
 		j.told(h, payments.Capture, payments.Declined, nil)
 	}
-	if list := j.casesAbout(capture); len(list) != 1 || list[0].Reason != cases.CaptureFailed || capture.Status != OpSucceeded {
+	if list := j.casesAbout(capture); len(list) != 1 || list[0].Reason != cases.TakenBack || capture.Status != OpSucceeded {
 		t.Errorf("%d cases, the capture is %s", len(list), capture.Status)
 	}
 }

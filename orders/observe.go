@@ -140,7 +140,7 @@ func (d *deal) learn(op *Operation, e evidence) string {
 		return d.differs(cases.AmountMismatch, op, r)
 	}
 	if d.tooLate(op, status) {
-		return d.differs(cases.CaptureFailed, op, r)
+		return d.differs(cases.TakenBack, op, r)
 	}
 	op.to(status, now)
 	op.tell(r)

@@ -97,7 +97,7 @@ func (d *deal) resolve(c cases.Case, op *Operation, r cases.Resolution, by strin
 		d.post(capturePending(d.provider), loss, d.claim())
 		d.settled(c, r, by)
 		return KindCase, nil
-	case r == cases.WriteOff && c.Reason == cases.CaptureFailed: // taken back when it had gone on
+	case r == cases.WriteOff && c.Reason == cases.TakenBack:
 		d.postIn(c.Amount.Currency, providerAccount(d.provider), loss, c.Amount.Amount)
 		d.settled(c, r, by)
 		return KindCase, nil

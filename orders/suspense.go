@@ -109,7 +109,7 @@ func (d *deal) takenBack(op *Operation) string {
 
 // writtenOff tells whether people have written off what a payment brought.
 func (d *deal) writtenOff(op *Operation) bool {
-	return slices.ContainsFunc(d.casesAbout(cases.CaptureFailed, op), func(c cases.Case) bool {
+	return slices.ContainsFunc(append(d.casesAbout(cases.CaptureFailed, op), d.casesAbout(cases.TakenBack, op)...), func(c cases.Case) bool {
 		return c.Status == cases.Resolved && c.Resolution == cases.WriteOff
 	})
 }
