@@ -127,8 +127,13 @@ func unsettled(o *sale.Order) bool {
 }
 
 // count counts the orders as they are in the end, and holds them against the provider's
-// own report.
+// own report. The report is read first: what it tells of an operation the ledger knew
+// before, while an order without outcome may begin another one at any time.
 func (r *saleRun) count(ctx context.Context) error {
+	settlement, err := sale.ReadSettlement(ctx, r.server.url)
+	if err != nil {
+		return err
+	}
 	orders, err := r.orders(ctx, r.name)
 	if err != nil {
 		return err
@@ -156,15 +161,11 @@ func (r *saleRun) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.countMoney(ctx, append(orders, warm...))
+	return r.countMoney(ctx, settlement, append(orders, warm...))
 }
 
 // countMoney holds all orders of the store against the provider's report.
-func (r *saleRun) countMoney(ctx context.Context, orders []sale.Order) error {
-	settlement, err := sale.ReadSettlement(ctx, r.server.url)
-	if err != nil {
-		return err
-	}
+func (r *saleRun) countMoney(ctx context.Context, settlement *sale.Settlement, orders []sale.Order) error {
 	charges := settlement.Charges(orders)
 	r.report.DoubleCharges = charges.Double(orders)
 	r.report.LostPayments = int64(len(charges.Lost))
