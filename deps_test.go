@@ -25,24 +25,26 @@ migrations
 internal/pg         fault
 ledger              fault internal/pg
 buckets             fault internal/pg ledger
-holds               fault internal/pg ledger buckets
+seats               fault internal/pg ledger buckets
+holds               fault internal/pg ledger buckets seats
 payments            fault ledger buckets
 payments/sim        ledger payments
 cases               fault internal/pg ledger buckets
-orders              fault internal/pg ledger buckets holds payments cases
+orders              fault internal/pg ledger buckets seats holds payments cases
 recon               fault internal/pg ledger buckets payments cases orders
-httpapi             fault ledger buckets holds payments cases orders recon
+httpapi             fault ledger buckets seats holds payments cases orders recon
 
-internal/verify     internal/pg ledger buckets holds cases orders recon
+internal/verify     internal/pg ledger buckets seats holds cases orders recon
 internal/export     internal/pg ledger buckets
-internal/service    migrations internal/pg ledger buckets holds payments payments/sim cases orders recon httpapi
+internal/chartfile  fault ledger seats
+internal/service    migrations internal/pg ledger buckets seats holds payments payments/sim cases orders recon httpapi
 internal/embedded
 internal/pgtest     migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
 internal/load
 internal/sale       internal/load
 internal/bench      fault migrations internal/pg ledger buckets holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale
 
-cmd/tierledger      migrations payments payments/sim httpapi internal/verify internal/export internal/service internal/embedded internal/sale internal/bench
+cmd/tierledger      migrations payments payments/sim httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
 `
 
 func TestImportsPointUpward(t *testing.T) {
@@ -105,10 +107,13 @@ func TestImportsPointUpward(t *testing.T) {
 // measuring lists the files of the domain that may read the process's clock: to
 // measure how long something took, or to give up on it. What is decided goes by the
 // database's clock, which comes with the batch.
-var measuring = []string{"ledger/batch.go", "ledger/committer.go"}
+var measuring = []string{
+	"ledger/batch.go", "ledger/committer.go",
+	"seats/follow.go", "seats/house.go", "seats/maps.go", "seats/snapshot.go", // how old the map is
+}
 
 func TestProcessClockDecidesNothing(t *testing.T) {
-	for _, domain := range []string{"ledger", "buckets", "holds", "cases", "orders", "recon"} {
+	for _, domain := range []string{"ledger", "buckets", "seats", "holds", "cases", "orders", "recon"} {
 		for _, f := range sources(t, domain) {
 			if slices.Contains(measuring, f.name) {
 				continue

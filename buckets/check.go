@@ -15,7 +15,7 @@ WHERE type = 'inventory'
 GROUP BY journal_id, unit
 HAVING sum(balance) <> 0`},
 
-	{Name: "tickets_have_tier", Says: "tickets are of a tier that the journal's event has, and every tier has tickets", SQL: `
+	{Name: "tickets_have_tier", Says: "tickets are of a tier that the journal's event has, and every tier has tickets, or is to get seats", SQL: `
 SELECT format('journal %s tier %s: on account %s', journal_id, unit, code)
 FROM accounts a
 WHERE type = 'inventory'
@@ -24,7 +24,8 @@ WHERE type = 'inventory'
 UNION ALL
 SELECT format('journal %s tier %s: no capacity account', journal_id, tier)
 FROM tiers t
-WHERE ($1::bigint IS NULL OR journal_id = $1)
+WHERE NOT t.seated
+  AND ($1::bigint IS NULL OR journal_id = $1)
   AND NOT EXISTS (SELECT FROM accounts a
                   WHERE a.journal_id = t.journal_id AND a.code = 'capacity' AND a.unit = t.tier)`},
 
@@ -78,12 +79,12 @@ LEFT JOIN (SELECT e.journal_id, e.seq, r.*
            FROM entries e
            CROSS JOIN LATERAL json_to_recordset(CASE e.kind WHEN 'event.opened' THEN e.data -> 'tiers'
                                                             ELSE json_build_array(e.data) END)
-                AS r (tier text, name text, limit_per_customer bigint, price_version bigint, price json, fee json,
-                      tax_rate numeric)
+                AS r (tier text, name text, seated boolean, limit_per_customer bigint, price_version bigint, price json,
+                      fee json, tax_rate numeric)
            WHERE e.kind IN ('event.opened', 'tier.added', 'tier.changed')
              AND ($1::bigint IS NULL OR e.journal_id = $1)) r
        ON r.journal_id = t.journal_id AND r.seq = t.version AND r.tier = t.tier
-WHERE (t.name, t.limit_per_customer, t.price_version, p.amount, p.fee, p.tax_rate) IS DISTINCT FROM
-      (r.name, r.limit_per_customer, r.price_version, (r.price ->> 'amount')::bigint, (r.fee ->> 'amount')::bigint,
+WHERE (t.name, t.seated, t.limit_per_customer, t.price_version, p.amount, p.fee, p.tax_rate) IS DISTINCT FROM
+      (r.name, coalesce(r.seated, false), r.limit_per_customer, r.price_version, (r.price ->> 'amount')::bigint, (r.fee ->> 'amount')::bigint,
        r.tax_rate)`},
 }

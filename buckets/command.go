@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/ledger"
 )
 
@@ -38,6 +39,7 @@ type TierView struct {
 	Tier             ledger.Unit   `json:"tier"`
 	Name             string        `json:"name"`
 	Quantity         ledger.Amount `json:"quantity"` // its capacity
+	Seated           bool          `json:"seated,omitempty"`
 	Price            Money         `json:"price"`
 	Fee              Money         `json:"fee"`
 	TaxRate          string        `json:"tax_rate"`
@@ -48,7 +50,7 @@ type TierView struct {
 
 func viewTier(t *Tier, capacity ledger.Amount, currency ledger.Unit) TierView {
 	return TierView{
-		Tier: t.Tier, Name: t.Name, Quantity: capacity,
+		Tier: t.Tier, Name: t.Name, Quantity: capacity, Seated: t.Seated,
 		Price:   Money{t.Price.Amount, currency},
 		Fee:     Money{t.Price.Fee, currency},
 		TaxRate: t.Price.TaxRate.String(), PriceVersion: t.Price.Version,
@@ -102,7 +104,7 @@ func (o *open) Decide(s *ledger.State) (ledger.Decision, error) {
 		t := &spec.Tiers[i]
 		tier := t.tier(i, s.NextSeq())
 		d.Rows = append(d.Rows, newTierRow{tier})
-		d.Legs = append(d.Legs, supply(t.Tier, t.Quantity)...)
+		d.Legs = append(d.Legs, Supply(t.Tier, t.Quantity)...)
 		views = append(views, viewTier(&tier, t.Quantity, spec.Currency))
 	}
 	var err error
@@ -112,14 +114,14 @@ func (o *open) Decide(s *ledger.State) (ledger.Decision, error) {
 
 func (t *TierSpec) tier(position int, version ledger.Seq) Tier {
 	return Tier{
-		Tier: t.Tier, Position: position, Name: t.Name, LimitPerCustomer: t.LimitPerCustomer,
+		Tier: t.Tier, Position: position, Name: t.Name, LimitPerCustomer: t.LimitPerCustomer, Seated: t.Seated,
 		Price:   Price{Version: 1, Amount: t.Price.Amount, Fee: t.Fee.Amount, TaxRate: t.TaxRate.Decimal},
 		Version: version,
 	}
 }
 
-// supply brings tickets into being, or takes free ones out of it.
-func supply(tier ledger.Unit, quantity ledger.Amount) []ledger.Leg {
+// Supply makes the legs that bring tickets into being, or take free ones out of it.
+func Supply(tier ledger.Unit, quantity ledger.Amount) []ledger.Leg {
 	return []ledger.Leg{
 		{Account: ledger.Capacity, Unit: tier, Amount: -quantity},
 		{Account: ledger.Available, Unit: tier, Amount: quantity},
@@ -147,7 +149,7 @@ func (a *addTier) Decide(s *ledger.State) (ledger.Decision, error) {
 	data, err := json.Marshal(viewTier(&tier, a.spec.Quantity, shelf.Event.Currency))
 	return ledger.Decision{
 		Kind: KindTierAdded, Data: data,
-		Legs: supply(tier.Tier, a.spec.Quantity),
+		Legs: Supply(tier.Tier, a.spec.Quantity),
 		Rows: []ledger.Row{newTierRow{tier}},
 	}, err
 }
@@ -190,14 +192,16 @@ func (c *changeTier) Decide(s *ledger.State) (ledger.Decision, error) {
 	tier.Version = s.NextSeq()
 	capacity := -s.Balance(ledger.Capacity, c.tier)
 	var legs []ledger.Leg
-	if q := c.change.Quantity; q != nil && *q != capacity {
+	if q := c.change.Quantity; q != nil && old.Seated {
+		return ledger.Decision{}, fault.BadField("quantity", "%s is sold by seat: its chart gives the quantity", c.tier)
+	} else if q != nil && *q != capacity {
 		committed := capacity - s.Balance(ledger.Available, c.tier)
 		if *q < committed {
 			return ledger.Decision{}, ErrBelowCommitted.
 				Because("%d tickets of %s are committed", committed, c.tier).
 				With("tier", c.tier).With("minimum", committed).With("asked", *q)
 		}
-		legs = supply(c.tier, *q-capacity)
+		legs = Supply(c.tier, *q-capacity)
 		capacity = *q
 	}
 	data, err := json.Marshal(viewTier(&tier, capacity, currency))

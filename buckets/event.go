@@ -60,7 +60,8 @@ type Spec struct {
 type TierSpec struct {
 	Tier             ledger.Unit   `json:"tier"`
 	Name             string        `json:"name,omitempty"` // "": the tier
-	Quantity         ledger.Amount `json:"quantity"`
+	Quantity         ledger.Amount `json:"quantity"`       // 0 when seated: the chart gives it
+	Seated           bool          `json:"seated,omitempty"`
 	Price            Money         `json:"price"`
 	Fee              *Money        `json:"fee,omitempty"`
 	TaxRate          *Rate         `json:"tax_rate,omitempty"` // share of price and fee
@@ -97,6 +98,7 @@ type Tier struct {
 	Position         int
 	Name             string
 	LimitPerCustomer *int64
+	Seated           bool // sold by seat
 	Price            Price
 	Version          ledger.Seq
 }
@@ -208,7 +210,9 @@ func (t *TierSpec) normalize(field string, currency ledger.Unit) error {
 		return fault.BadField(field+"name", "must have at most %d bytes", maxName)
 	case badLimit(t.LimitPerCustomer):
 		return fault.BadField(field+"limit_per_customer", "must be 1 to %d", maxCapacity)
-	case t.Quantity < 1 || t.Quantity > maxCapacity:
+	case t.Seated && t.Quantity != 0:
+		return fault.BadField(field+"quantity", "must be left out of a tier that's sold by seat: the chart gives it")
+	case !t.Seated && (t.Quantity < 1 || t.Quantity > maxCapacity):
 		return fault.BadField(field+"quantity", "must be 1 to %d", maxCapacity)
 	}
 	if err := checkMoney(field+"price", t.Price, currency); err != nil {

@@ -1,6 +1,7 @@
 package buckets
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,13 +41,19 @@ func NewShelf() ledger.Shelf {
 // ShelfOf finds this package's shelf in a batch's state.
 func ShelfOf(s *ledger.State) *Shelf { return ledger.ShelfOf[*Shelf](s) }
 
-// HasUnit tells whether the journal of a state may count a unit: any currency, or
-// a tier of its event.
-func HasUnit(s *ledger.State, u ledger.Unit) bool {
+// Unpostable tells why a unit can't be posted by hand in the journal of a state; "" when
+// it can: any currency, or a tier of its event that's sold by quantity.
+func Unpostable(s *ledger.State, u ledger.Unit) string {
 	if _, _, money := u.Currency(); money {
-		return true
+		return ""
 	}
-	return ShelfOf(s).Tiers[u] != nil
+	switch t := ShelfOf(s).Tiers[u]; {
+	case t == nil:
+		return fmt.Sprintf("the event has no %q", u)
+	case t.Seated:
+		return fmt.Sprintf("%s is sold by seat: its tickets move with their seats", u)
+	}
+	return ""
 }
 
 // Read queues the event with its tiers, or the names that commands want to take.
@@ -104,7 +111,7 @@ func (s *Shelf) Write(q *ledger.Writes) {
 			e.HonourUntil, e.CreatedAt, e.Version)
 	}
 	for _, t := range s.newTiers {
-		q.Queue(sqlInsertTier, t.Tier, t.Position, t.Name, t.Price.Version, t.LimitPerCustomer, t.Version)
+		q.Queue(sqlInsertTier, t.Tier, t.Position, t.Name, t.Price.Version, t.LimitPerCustomer, t.Seated, t.Version)
 	}
 	for _, t := range s.changed {
 		q.Queue(sqlUpdateTier, t.Tier, t.Name, t.Price.Version, t.LimitPerCustomer, t.Version)

@@ -32,7 +32,7 @@ INSERT INTO events (journal_id, ` + eventColumns + `)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 	sqlBatchTiers = `
-SELECT t.tier, t.position, t.name, t.limit_per_customer, t.version,
+SELECT t.tier, t.position, t.name, t.limit_per_customer, t.seated, t.version,
        p.price_version, p.amount, p.fee, p.tax_rate::text
 FROM tiers t
 JOIN prices p ON p.journal_id = t.journal_id
@@ -42,8 +42,8 @@ WHERE t.journal_id = $1
 ORDER BY t.position`
 
 	sqlInsertTier = `
-INSERT INTO tiers (journal_id, tier, position, name, price_version, limit_per_customer, version)
-VALUES ($1, $2, $3, $4, $5, $6, $7)`
+INSERT INTO tiers (journal_id, tier, position, name, price_version, limit_per_customer, seated, version)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 	sqlUpdateTier = `
 UPDATE tiers
@@ -102,7 +102,7 @@ func scanEvent(rows pgx.Rows) (*Event, error) {
 func scanTier(rows pgx.Rows) (*Tier, error) {
 	t := &Tier{}
 	var rate string
-	err := rows.Scan(&t.Tier, &t.Position, &t.Name, &t.LimitPerCustomer, &t.Version,
+	err := rows.Scan(&t.Tier, &t.Position, &t.Name, &t.LimitPerCustomer, &t.Seated, &t.Version,
 		&t.Price.Version, &t.Price.Amount, &t.Price.Fee, &rate)
 	if err != nil {
 		return nil, err

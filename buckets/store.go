@@ -40,10 +40,20 @@ func NewStore(l *ledger.Ledger, reader *ledger.Reader, reads *pgxpool.Pool) *Sto
 // Errors: ErrInvalidRequest with the field, ErrEventExists, and those of
 // ledger.Do. After an error a repeat under the same key finishes what was begun.
 func (s *Store) Create(ctx context.Context, principal, key string, spec Spec) (ledger.Receipt, error) {
+	return s.CreateWith(ctx, principal, key, spec, nil)
+}
+
+// CreateWith is Create for an event that was asked for together with something else, such
+// as a chart: the same key with another is a mismatch.
+func (s *Store) CreateWith(ctx context.Context, principal, key string, spec Spec, with any) (ledger.Receipt, error) {
 	if err := spec.normalize(); err != nil {
 		return ledger.Receipt{}, err
 	}
-	c, err := ledger.NewCommand(ledger.System, principal, key, KindEventCreated, spec, &create{&spec})
+	parameters := struct {
+		Spec
+		With any `json:"with,omitempty"`
+	}{spec, with}
+	c, err := ledger.NewCommand(ledger.System, principal, key, KindEventCreated, parameters, &create{&spec})
 	if err != nil {
 		return ledger.Receipt{}, err
 	}
@@ -247,8 +257,9 @@ func (s *Store) get(ctx context.Context, journal ledger.JournalID) (EventView, e
 	}
 	views := make([]TierView, 0, len(tiers))
 	for _, t := range tiers {
-		event.Version = max(event.Version, t.Version) // the event is shown with its tiers
-		views = append(views, viewTier(t, -stock.Tiers[t.Tier][ledger.Capacity].Balance, event.Currency))
+		capacity := stock.Tiers[t.Tier][ledger.Capacity]
+		event.Version = max(event.Version, t.Version, capacity.Version) // it's shown with its tiers, and a chart adds to those
+		views = append(views, viewTier(t, -capacity.Balance, event.Currency))
 	}
 	return viewEvent(event, views), nil
 }

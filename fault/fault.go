@@ -24,6 +24,7 @@ const (
 	Declined                    // the payment provider said no: pay another way
 	Forbidden                   // somebody else may do this
 	NotFound                    // there's no such thing
+	Gone                        // it isn't kept any more: start from what is there now
 	Conflict                    // right request, wrong state: look again, then decide
 	Precondition                // the caller's view is stale: reload it
 	Unprocessable               // well formed, but contradicts itself or the past

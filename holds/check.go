@@ -75,4 +75,25 @@ LEFT JOIN prices p ON p.journal_id = h.journal_id
 WHERE $1::bigint IS NULL OR h.journal_id = $1
 GROUP BY h.journal_id, h.hold_id, h.total
 HAVING sum(i.quantity * (p.amount + p.fee + round((p.amount + p.fee) * p.tax_rate))) IS DISTINCT FROM h.total`},
+
+	{Name: "seats_of_holds", Says: "an open hold's seats are held by it until its deadline, and no other seat is held", SQL: `
+SELECT format('journal %s seat %s: held by %s until %s, hold %s until %s claims it', journal_id, seat, s.hold_id, s.until, h.hold_id, h.expires_at)
+FROM (SELECT journal_id, seat, tier, hold_id, until
+      FROM seats
+      WHERE state = 'held' AND ($1::bigint IS NULL OR journal_id = $1)) s
+FULL JOIN (SELECT h.journal_id, n.seat COLLATE "C" AS seat, i.tier, h.hold_id, h.expires_at
+           FROM holds h
+           CROSS JOIN LATERAL json_to_recordset(h.items) AS i (tier text, seats json)
+           CROSS JOIN LATERAL json_array_elements_text(i.seats) AS n (seat)
+           WHERE h.status IN ('held', 'payment_pending', 'reconciling') AND ($1::bigint IS NULL OR h.journal_id = $1)) h
+       USING (journal_id, seat)
+WHERE (s.tier, s.hold_id, s.until) IS DISTINCT FROM (h.tier, h.hold_id, h.expires_at)`},
+
+	{Name: "seats_counted", Says: "a line of a hold has as many seats as tickets if its tier is sold by seat, else none", SQL: `
+SELECT format('journal %s hold %s tier %s: %s tickets, %s seats', h.journal_id, h.hold_id, i.tier, i.quantity, coalesce(json_array_length(i.seats), 0))
+FROM holds h
+CROSS JOIN LATERAL json_to_recordset(h.items) AS i (tier text, quantity bigint, seats json)
+JOIN tiers t ON t.journal_id = h.journal_id AND t.tier = i.tier COLLATE "C"
+WHERE ($1::bigint IS NULL OR h.journal_id = $1)
+  AND CASE WHEN t.seated THEN i.quantity ELSE 0 END <> coalesce(json_array_length(i.seats), 0)`},
 }

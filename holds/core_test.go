@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/seats"
 )
 
 const testJournal = ledger.JournalID(9)
@@ -28,10 +30,13 @@ type journal struct {
 	last  int                  // entries shown so far
 }
 
-func openJournal(t testing.TB, spec buckets.Spec) *journal {
+func openJournal(t interface {
+	Helper()
+	Fatal(...any)
+}, spec buckets.Spec) *journal {
 	t.Helper()
 	j := &journal{shelf: Shelves()().(*shelf), ids: map[string]uuid.UUID{}, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
-	j.Memory = ledger.NewMemory(testJournal, buckets.NewShelf(), j.shelf)
+	j.Memory = ledger.NewMemory(testJournal, buckets.NewShelf(), seats.Shelves()(), j.shelf)
 	c, err := buckets.OpenCommand(testJournal, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -127,15 +132,24 @@ func TestScripts(t *testing.T) {
 				d.ScanArgs(t, "key", &key)
 				d.ScanArgs(t, "hold", &hold)
 				receipt, err = j.release(key, hold)
+			case "chart":
+				receipt, err = j.load(scriptChart(t, d))
+			case "block", "unblock":
+				receipt, err = j.setAside(d.Cmd == "block", d.CmdArgs[0].Vals)
 			default:
 				d.Fatalf(t, "unknown command %s", d.Cmd)
 			}
 			j.show(&out)
+			showSeats(&out, receipt)
 			if f := fault.As(err); f != nil {
 				fmt.Fprintf(&out, "%s: %s\n", f.Code, f.Detail)
 				for _, field := range f.Fields {
-					if field.Name == "retry_at" {
+					switch field.Name {
+					case "retry_at":
 						fmt.Fprintf(&out, "retry at %v\n", field.Value)
+					case "seats", "largest_block":
+						text, _ := json.Marshal(field.Value)
+						fmt.Fprintf(&out, "%s: %s\n", field.Name, text)
 					}
 				}
 			} else if err != nil {
@@ -150,7 +164,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scriptEvent reads: event hold=5m limit=4 tiers=(ga:10@5000, vip:2@9000/1)
+// scriptEvent reads: event hold=5m limit=4 tiers=(ga:10@5000, vip:2@9000/1, stalls:seated@4000)
 func scriptEvent(t *testing.T, d *datadriven.TestData) buckets.Spec {
 	spec := buckets.Spec{Event: "gig", Name: "Gig", Currency: "USD"}
 	number := func(s string) int64 {
@@ -173,8 +187,11 @@ func scriptEvent(t *testing.T, d *datadriven.TestData) buckets.Spec {
 				quantity, rest, _ := strings.Cut(rest, "@")
 				price, limit, limited := strings.Cut(rest, "/")
 				tier := buckets.TierSpec{
-					Tier: ledger.Unit(name), Quantity: ledger.Amount(number(quantity)),
+					Tier: ledger.Unit(name), Seated: quantity == "seated",
 					Price: buckets.Money{Amount: ledger.Amount(number(price)), Currency: "USD"},
+				}
+				if !tier.Seated {
+					tier.Quantity = ledger.Amount(number(quantity))
 				}
 				if limited {
 					tier.LimitPerCustomer = new(number(limit))
@@ -184,24 +201,6 @@ func scriptEvent(t *testing.T, d *datadriven.TestData) buckets.Spec {
 		}
 	}
 	return spec
-}
-
-// scriptLines reads: items=(ga:2, vip:1)
-func scriptLines(t *testing.T, d *datadriven.TestData) (lines []Line) {
-	for _, arg := range d.CmdArgs {
-		if arg.Key != "items" {
-			continue
-		}
-		for _, v := range arg.Vals {
-			tier, n, _ := strings.Cut(v, ":")
-			quantity, err := strconv.ParseInt(n, 10, 64)
-			if err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			lines = append(lines, Line{ledger.Unit(tier), ledger.Amount(quantity)})
-		}
-	}
-	return lines
 }
 
 // Whatever customers do and whenever, no ticket is sold twice or lost, and what
@@ -229,8 +228,8 @@ func TestTicketsAreConserved(t *testing.T) {
 			} else {
 				var lines []Line
 				for range rapid.IntRange(1, 3).Draw(r, "lines") {
-					lines = append(lines, Line{rapid.SampledFrom(tiers).Draw(r, "tier"),
-						ledger.Amount(rapid.IntRange(1, 6).Draw(r, "quantity"))})
+					lines = append(lines, Line{Tier: rapid.SampledFrom(tiers).Draw(r, "tier"),
+						Quantity: ledger.Amount(rapid.IntRange(1, 6).Draw(r, "quantity"))})
 				}
 				key := fmt.Sprint("p", i)
 				_, err := j.place(key, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "customer"), lines...)
@@ -280,7 +279,7 @@ func (j *journal) checkConserved(t *rapid.T, tiers []ledger.Unit, capacity map[l
 func TestALateExpiryChangesNothing(t *testing.T) {
 	j := openJournal(t, buckets.Spec{Event: "gig", Name: "Gig", Currency: "USD", HoldSeconds: 60,
 		Tiers: []buckets.TierSpec{{Tier: "ga", Quantity: 5, Price: buckets.Money{Amount: 1, Currency: "USD"}}}})
-	if _, err := j.place("k", "a", Line{"ga", 5}); err != nil {
+	if _, err := j.place("k", "a", Line{Tier: "ga", Quantity: 5}); err != nil {
 		t.Fatal(err)
 	}
 	h := *j.shelf.holds[j.ids["k"]]
@@ -291,7 +290,7 @@ func TestALateExpiryChangesNothing(t *testing.T) {
 	if _, err := j.release("r", "k"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.place("k2", "b", Line{"ga", 5}); err != nil {
+	if _, err := j.place("k2", "b", Line{Tier: "ga", Quantity: 5}); err != nil {
 		t.Fatal(err)
 	}
 	j.now, j.shelf.ahead = h.ExpiresAt, nil

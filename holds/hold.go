@@ -47,7 +47,8 @@ var next = map[Status][]Status{
 type Item struct {
 	Tier         ledger.Unit    `json:"tier"`
 	Quantity     ledger.Amount  `json:"quantity"`
-	UnitPrice    buckets.Money  `json:"unit_price"` // face value of one ticket
+	Seats        []string       `json:"seats,omitempty"` // labels, as many as the quantity, of a tier that's sold by seat
+	UnitPrice    buckets.Money  `json:"unit_price"`      // face value of one ticket
 	UnitFee      *buckets.Money `json:"unit_fee,omitempty"`
 	UnitTax      *buckets.Money `json:"unit_tax,omitempty"`
 	PriceVersion int64          `json:"price_version"`
@@ -123,6 +124,14 @@ func move(items []Item, from, to string) []ledger.Leg {
 			ledger.Leg{Account: to, Unit: i.Tier, Amount: i.Quantity})
 	}
 	return legs
+}
+
+// Seats gives the labels of all seats of lines.
+func Seats(items []Item) (labels []string) {
+	for _, i := range items {
+		labels = append(labels, i.Seats...)
+	}
+	return labels
 }
 
 // of fills in what the event says about its holds.

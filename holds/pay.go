@@ -7,6 +7,7 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // Naming is a command's body that needs holds: those are read with the batch, together
@@ -67,28 +68,44 @@ func (h *Hold) Confirm(version ledger.Seq) (Hold, []ledger.Leg) {
 	return h.to(Confirmed, version), move(h.Items, ledger.HeldBy(h.Customer), ledger.SoldTo(h.Customer))
 }
 
-// Take makes the legs that sell tickets which nobody holds; see Fits.
-func Take(customer string, items []Item) []ledger.Leg {
-	return move(items, ledger.Available, ledger.SoldTo(customer))
+// Take makes the legs and rows that sell tickets which nobody holds, to the hold that had
+// them; see Fits.
+func Take(hold uuid.UUID, customer string, items []Item) ([]ledger.Leg, []ledger.Row) {
+	return move(items, ledger.Available, ledger.SoldTo(customer)), seatRows(hold, items, seats.Sold)
 }
 
-// Return makes the legs that put sold tickets back on sale.
-func Return(customer string, items []Item) []ledger.Leg {
-	return move(items, ledger.SoldTo(customer), ledger.Available)
+// Return makes the legs and rows that put sold tickets of a hold back on sale.
+func Return(hold uuid.UUID, customer string, items []Item) ([]ledger.Leg, []ledger.Row) {
+	return move(items, ledger.SoldTo(customer), ledger.Available), seatRows(hold, items, seats.Available)
+}
+
+// seatRows makes the row of the change of lines' seats, if they have any.
+func seatRows(hold uuid.UUID, items []Item, to seats.State) []ledger.Row {
+	labels := Seats(items)
+	if len(labels) == 0 {
+		return nil
+	}
+	return []ledger.Row{seats.Changed(seats.Change{Seats: labels, To: to, Hold: hold})}
 }
 
 // WithinLimits tells whether a customer, with what it holds and owns, keeps the limits
 // in force now; the error is ErrLimitExceeded.
 func WithinLimits(s *ledger.State, customer string, items []Item) error {
-	return withinLimits(s, customer, tiersOf(s, items, false))
+	return withinLimits(s, customer, tiersOf(s, items, false), 0)
 }
 
-// Fits tells whether tickets that nobody holds could be sold to a customer now. Errors:
-// ErrLimitExceeded, ErrSoldOut or ErrTemporarilyHeld.
+// Fits tells whether tickets that nobody holds could be sold to a customer now. Their seats
+// must have been asked for; see seats.Wanting. Errors: ErrLimitExceeded,
+// seats.ErrSeatUnavailable, ErrSoldOut or ErrTemporarilyHeld.
 func Fits(s *ledger.State, customer string, items []Item) error {
 	wanted := tiersOf(s, items, true)
-	if err := withinLimits(s, customer, wanted); err != nil {
+	if err := withinLimits(s, customer, wanted, 0); err != nil {
 		return err
+	}
+	if labels := Seats(items); len(labels) > 0 {
+		if err := seats.Select(s).Named(labels, s.Now); err != nil {
+			return err
+		}
 	}
 	return enough(s, wanted)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // Kinds of this package's entries.
@@ -24,6 +25,8 @@ const (
 	// MaxQuantity bounds a line: far above any customer's limit, low enough that
 	// no total overflows.
 	MaxQuantity = 100_000
+	// MaxSeats bounds the assigned seats of a hold, over all its lines.
+	MaxSeats = 6
 )
 
 // Request is what a customer wants to hold, all of it or nothing.
@@ -32,10 +35,13 @@ type Request struct {
 	Items    []Line `json:"items"`
 }
 
-// Line is a quantity of a tier; several lines of one tier add up.
+// Line is one of three: a quantity of a tier, where several lines of one tier add up;
+// seats by name; or the best that are available.
 type Line struct {
-	Tier     ledger.Unit   `json:"tier"`
-	Quantity ledger.Amount `json:"quantity"`
+	Tier          ledger.Unit   `json:"tier,omitempty"`
+	Quantity      ledger.Amount `json:"quantity,omitempty"`
+	Seats         []string      `json:"seats,omitempty"`
+	BestAvailable *seats.Best   `json:"best_available,omitempty"`
 }
 
 // validate refuses what no state of the event could make right.
@@ -45,6 +51,43 @@ func (r *Request) validate() error {
 		return fault.BadField("customer", "must have 1 to 128 letters, digits or . _ ~ @ + = | -")
 	case len(r.Items) == 0 || len(r.Items) > MaxItems:
 		return fault.BadField("items", "a hold has 1 to %d lines", MaxItems)
+	}
+	named := make(map[string]bool)
+	for i := range r.Items {
+		l, field := &r.Items[i], fmt.Sprintf("items[%d]", i)
+		if err := l.validate(field); err != nil {
+			return err
+		}
+		for _, label := range l.Seats {
+			if named[label] {
+				return fault.BadField(field+".seats", "%s is named twice", label)
+			}
+			named[label] = true
+		}
+		if len(named) > maxNamed {
+			return invalidQuantity(field+".seats", MaxSeats)
+		}
+	}
+	return nil
+}
+
+// maxNamed bounds the seats that a request names before anything is known of them: more
+// than can be held, so that those of a request that's a little too large are looked at
+// first.
+const maxNamed = 20
+
+func (l *Line) validate(field string) error {
+	byQuantity := l.Tier != "" || l.Quantity != 0
+	switch {
+	case l.Seats != nil && l.BestAvailable != nil || byQuantity && (l.Seats != nil || l.BestAvailable != nil):
+		return fault.BadField(field, "is a tier with a quantity, or seats, or best_available")
+	case l.Seats != nil:
+		if len(l.Seats) > maxNamed {
+			return invalidQuantity(field+".seats", MaxSeats)
+		}
+		return seats.ValidLabels(field+".seats", l.Seats, maxNamed)
+	case l.BestAvailable == nil && l.Tier == "":
+		return fault.BadField(field+".tier", "is missing")
 	}
 	return nil
 }
@@ -60,6 +103,17 @@ func (p *place) Accounts() []string {
 	return []string{ledger.Available, ledger.HeldBy(c), ledger.SoldTo(c)}
 }
 
+// Wants names the seats, and what the best are chosen from.
+func (p *place) Wants() (w seats.Want) {
+	for _, l := range p.request.Items {
+		w.Seats = append(w.Seats, l.Seats...)
+		if l.BestAvailable != nil {
+			w.Best = append(w.Best, *l.BestAvailable)
+		}
+	}
+	return w
+}
+
 // Decide judges all lines together, in the order of precedence of the refusals.
 func (p *place) Decide(s *ledger.State) (ledger.Decision, error) {
 	offer := buckets.ShelfOf(s)
@@ -70,17 +124,13 @@ func (p *place) Decide(s *ledger.State) (ledger.Decision, error) {
 	if !event.OnSale(s.Now) {
 		return ledger.Decision{}, notOnSale(event)
 	}
-	wanted, err := p.wanted(offer)
-	if err != nil {
-		return ledger.Decision{}, err
+	c := choice{s: s, offer: offer, request: &p.request}
+	for _, judge := range []func() error{c.exist, c.quantities, c.limits, c.choose} {
+		if err := judge(); err != nil {
+			return ledger.Decision{}, err
+		}
 	}
-	if err := withinLimits(s, p.request.Customer, wanted); err != nil {
-		return ledger.Decision{}, err
-	}
-	if err := enough(s, wanted); err != nil {
-		return ledger.Decision{}, err
-	}
-	hold := p.hold(s, offer)
+	hold := p.hold(s, event, c.lines)
 	return ledger.Decision{
 		Kind: KindPlaced, Legs: move(hold.Items, ledger.Available, ledger.HeldBy(hold.Customer)),
 		Data: hold.data(), Rows: []ledger.Row{placedRow{&hold}},
@@ -104,25 +154,6 @@ type quantity struct {
 	n    ledger.Amount
 }
 
-// wanted adds the lines up by tier, in the order in which tiers appear.
-func (p *place) wanted(offer *buckets.Shelf) ([]quantity, error) {
-	for _, l := range p.request.Items {
-		if offer.Tiers[l.Tier] == nil {
-			return nil, buckets.TierNotFound(l.Tier)
-		}
-	}
-	var wanted []quantity
-	for i, l := range p.request.Items {
-		if l.Quantity < 1 || l.Quantity > MaxQuantity {
-			field := fmt.Sprintf("items[%d].quantity", i)
-			return nil, ErrInvalidQuantity.Because("%s: must be 1 to %d", field, MaxQuantity).
-				With("field", field).With("maximum", MaxQuantity)
-		}
-		wanted = addUp(wanted, offer.Tiers[l.Tier], l.Quantity)
-	}
-	return wanted, nil
-}
-
 // addUp adds tickets of a tier to what's wanted of it.
 func addUp(wanted []quantity, tier *buckets.Tier, n ledger.Amount) []quantity {
 	for i := range wanted {
@@ -134,17 +165,20 @@ func addUp(wanted []quantity, tier *buckets.Tier, n ledger.Amount) []quantity {
 	return append(wanted, quantity{tier, n})
 }
 
-// withinLimits compares what the customer's own accounts hold and own, and what
-// is asked, with the limits of the tiers and of the event.
-func withinLimits(s *ledger.State, customer string, wanted []quantity) error {
+// used is what a customer holds and owns of a tier.
+func used(s *ledger.State, customer string, tier ledger.Unit) ledger.Amount {
+	return s.Balance(ledger.HeldBy(customer), tier) + s.Balance(ledger.SoldTo(customer), tier)
+}
+
+// withinLimits compares what the customer's own accounts hold and own, and what is asked
+// of tiers and of any of them, with the limits of the tiers and of the event.
+func withinLimits(s *ledger.State, customer string, wanted []quantity, ofAny ledger.Amount) error {
 	offer := buckets.ShelfOf(s)
-	held, sold := ledger.HeldBy(customer), ledger.SoldTo(customer)
-	used := func(tier ledger.Unit) ledger.Amount { return s.Balance(held, tier) + s.Balance(sold, tier) }
-	var asked ledger.Amount
+	asked := ofAny
 	for _, w := range wanted {
 		asked += w.n
 		if limit := w.tier.LimitPerCustomer; limit != nil {
-			if used := used(w.tier.Tier); used+w.n > ledger.Amount(*limit) {
+			if used := used(s, customer, w.tier.Tier); used+w.n > ledger.Amount(*limit) {
 				return limitExceeded(*limit, used, w.n).With("tier", w.tier.Tier)
 			}
 		}
@@ -152,7 +186,7 @@ func withinLimits(s *ledger.State, customer string, wanted []quantity) error {
 	if limit := offer.Event.LimitPerCustomer; limit != nil {
 		var all ledger.Amount
 		for tier := range offer.Tiers {
-			all += used(tier)
+			all += used(s, customer, tier)
 		}
 		if all+asked > ledger.Amount(*limit) {
 			return limitExceeded(*limit, all, asked)
@@ -198,18 +232,17 @@ func enough(s *ledger.State, wanted []quantity) error {
 }
 
 // hold is what the customer gets: the prices in force, and the deadline.
-func (p *place) hold(s *ledger.State, offer *buckets.Shelf) Hold {
-	event := offer.Event
+func (p *place) hold(s *ledger.State, event *buckets.Event, lines []chosen) Hold {
 	h := Hold{
 		ID: p.id, Event: event.Event, Customer: p.request.Customer, Status: Held, Version: s.NextSeq(),
 		CreatedAt: s.Now, ExpiresAt: s.Now.Add(time.Duration(event.HoldSeconds) * time.Second),
-		Items: make([]Item, 0, len(p.request.Items)),
+		Items: make([]Item, 0, len(lines)),
 		Total: buckets.Money{Currency: event.Currency},
 	}
-	for _, l := range p.request.Items {
-		price := offer.Tiers[l.Tier].Price
+	for _, l := range lines {
+		price := l.tier.Price
 		item := Item{
-			Tier: l.Tier, Quantity: l.Quantity, PriceVersion: price.Version,
+			Tier: l.tier.Tier, Quantity: l.n, Seats: l.seats, PriceVersion: price.Version,
 			UnitPrice: buckets.Money{Amount: price.Amount, Currency: event.Currency},
 		}
 		if price.Fee != 0 {

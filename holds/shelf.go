@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/seats"
 )
 
 const (
@@ -138,8 +139,9 @@ func (s *shelf) Accounts(now time.Time) []string {
 	return codes
 }
 
-// retryAt is the earliest time at which tickets of a tier may come back. When more
-// holds run out before that than the shelf shows, it's a time before which none do.
+// retryAt is the earliest time at which tickets of a tier, or of any for "", may come back.
+// When more holds run out before that than the shelf shows, it's a time before which none
+// do.
 func (s *shelf) retryAt(now time.Time, tier ledger.Unit) time.Time {
 	at := now
 	if len(s.ahead) >= maxDue && !s.ahead[maxDue-1].ExpiresAt.After(now) {
@@ -151,7 +153,7 @@ func (s *shelf) retryAt(now time.Time, tier ledger.Unit) time.Time {
 		}
 		at = h.ExpiresAt
 		for _, i := range h.Items {
-			if i.Tier == tier {
+			if i.Tier == tier || tier == "" {
 				return at
 			}
 		}
@@ -194,20 +196,37 @@ type (
 	changedRow struct{ *Hold }
 )
 
-// Keep records a new hold.
+// Keep records a new hold, and that its seats are held.
 func (r placedRow) Keep(s *ledger.State) {
 	shelf := shelfOf(s)
 	shelf.holds[r.ID] = r.Hold
 	shelf.placed = append(shelf.placed, r.Hold)
+	r.seats(s, seats.Change{To: seats.Held, Until: &r.ExpiresAt})
 }
 
-// Keep records that a hold has changed.
+// Keep records that a hold has changed. Its seats go with it: sold when it's bought, free
+// when it ends otherwise.
 func (r changedRow) Keep(s *ledger.State) {
 	shelf := shelfOf(s)
 	h := shelf.holds[r.ID]
+	claimed := h.Status.Claims()
 	*h = *r.Hold
 	if !slices.Contains(shelf.changed, h) { // a statement can't change a row twice
 		shelf.changed = append(shelf.changed, h)
+	}
+	switch {
+	case claimed && h.Status == Confirmed:
+		h.seats(s, seats.Change{To: seats.Sold})
+	case claimed && !h.Status.Claims():
+		h.seats(s, seats.Change{To: seats.Available})
+	}
+}
+
+// seats makes a change of the hold's seats, if it has any.
+func (h *Hold) seats(s *ledger.State, c seats.Change) {
+	if c.Seats = Seats(h.Items); len(c.Seats) > 0 {
+		c.Hold = h.ID
+		seats.Changed(c).Keep(s)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/recon"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // requestTimeout bounds a call, from its head to its answer. It's longer than a
@@ -28,6 +29,8 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Reader *ledger.Reader
 	Events *buckets.Store
+	Seats  *seats.Store
+	Maps   *seats.Maps
 	Holds  *holds.Store
 	Orders *orders.Store
 	Recon  *recon.Store
@@ -152,7 +155,9 @@ func (a *api) allowed(r *http.Request) []string {
 // observe counts a call, and at debug level logs it.
 func (a *api) observe(ctx context.Context, c *call, ans *answer) {
 	took := time.Since(c.started)
-	a.Metrics.observeCall(c, ans, took)
+	if _, streamed := ans.raw.(*stream); !streamed { // that lasts as long as somebody follows
+		a.Metrics.observeCall(c, ans, took)
+	}
 	if a.Log.Enabled(ctx, slog.LevelDebug) {
 		a.Log.LogAttrs(ctx, slog.LevelDebug, "answered",
 			append(c.attributes(), slog.Int("status", ans.status), slog.String("code", ans.code), slog.Duration("took", took))...)

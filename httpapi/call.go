@@ -132,8 +132,11 @@ func unquote(s string) (string, bool) {
 }
 
 // body reads a JSON body into the struct that dst points to.
-func (c *call) body(dst any) error {
-	text, err := c.text()
+func (c *call) body(dst any) error { return c.bodyOf(maxBody, dst) }
+
+// bodyOf is body for one of at most some bytes.
+func (c *call) bodyOf(most int64, dst any) error {
+	text, err := c.text(most)
 	if err != nil {
 		return err
 	}
@@ -142,16 +145,16 @@ func (c *call) body(dst any) error {
 
 // noBody accepts no body, or an empty object for clients that can't send none.
 func (c *call) noBody() error {
-	text, err := c.text()
+	text, err := c.text(maxBody)
 	if err != nil || len(text) == 0 {
 		return err
 	}
 	return decode(text, &struct{}{})
 }
 
-// text reads a JSON body, not too large.
-func (c *call) text() ([]byte, error) {
-	text, err := c.raw(maxBody)
+// text reads a JSON body of at most some bytes.
+func (c *call) text(most int64) ([]byte, error) {
+	text, err := c.raw(most)
 	if err != nil {
 		return nil, err
 	}

@@ -9,14 +9,17 @@ import (
 
 // command reads what a command needs: its key, and its body into the struct that
 // dst points to.
-func (c *call) command(dst any) (key string, err error) {
+func (c *call) command(dst any) (key string, err error) { return c.commandOf(maxBody, dst) }
+
+// commandOf is command with a body of at most some bytes.
+func (c *call) commandOf(most int64, dst any) (key string, err error) {
 	if key, err = c.key(); err != nil {
 		return "", err
 	}
 	if err := c.unconditional(); err != nil {
 		return "", err
 	}
-	return key, c.body(dst)
+	return key, c.bodyOf(most, dst)
 }
 
 // conditional reads what a command needs that honours If-Match: its key, and the

@@ -26,12 +26,13 @@ import (
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/payments"
 	"github.com/tierledger/tierledger/recon"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // defs are all codes that a caller can meet.
 func defs() []*fault.Def {
 	return slices.Concat([]*fault.Def{fault.ErrInternal, fault.ErrInvalidRequest},
-		Defs(), pg.Defs(), ledger.Defs(), buckets.Defs(), holds.Defs(),
+		Defs(), pg.Defs(), ledger.Defs(), buckets.Defs(), seats.Defs(), holds.Defs(),
 		payments.Defs(), orders.Defs(), cases.Defs(), recon.Defs())
 }
 
@@ -187,8 +188,8 @@ func explained(d *fault.Def, s *base.Schema) string {
 // to it.
 var (
 	holdRefusals = []string{
-		"event_not_found", "not_on_sale", "tier_not_found", "invalid_quantity",
-		"limit_exceeded", "temporarily_held", "sold_out", "overloaded",
+		"event_not_found", "not_on_sale", "section_not_found", "tier_not_found", "seat_not_found", "seats_required",
+		"invalid_quantity", "limit_exceeded", "seat_unavailable", "not_together", "temporarily_held", "sold_out", "overloaded",
 	}
 	checkoutRefusals = []string{
 		"hold_not_found", "hold_expired", "hold_confirmed", "payment_in_progress", "too_late", "price_changed",
@@ -208,6 +209,7 @@ func TestRefusalsDocumentedInOrder(t *testing.T) {
 		defs     []*fault.Def
 	}{
 		{holdRefusals, "/v1/events/{event}/holds", holds.Defs()},
+		{holdRefusals, "/v1/events/{event}/holds", seats.Defs()},
 		{checkoutRefusals, "/v1/holds/{hold_id}/checkout", orders.Defs()},
 	} {
 		want := "`" + strings.Join(op.refusals, "`, `") + "`."

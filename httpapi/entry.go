@@ -65,7 +65,7 @@ func (a *api) postEntry(ctx context.Context, c *call) (answer, error) {
 
 // post makes the command, and refuses what could never be posted.
 func (b *entryBody) post() (*ledger.Post, error) {
-	post := &ledger.Post{Description: b.Description, Units: buckets.HasUnit}
+	post := &ledger.Post{Description: b.Description, Units: buckets.Unpostable}
 	for _, p := range b.Postings {
 		post.Legs = append(post.Legs, ledger.Leg{Account: p.Account, Unit: p.Unit, Amount: p.Amount})
 	}

@@ -8,13 +8,25 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 )
 
+// createEvent makes an event and, if it's given with it, loads its chart under the same
+// key: that's of another journal. A repeat finishes what was begun.
 func (a *api) createEvent(ctx context.Context, c *call) (answer, error) {
-	var spec buckets.Spec
-	key, err := c.command(&spec)
+	var body eventBody
+	key, err := c.commandOf(maxChart, &body)
 	if err != nil {
 		return answer{}, err
 	}
-	receipt, err := a.Events.Create(ctx, c.caller.principal, key, spec)
+	if err := body.validate(); err != nil {
+		return answer{}, err
+	}
+	if body.Seating == nil {
+		receipt, err := a.Events.Create(ctx, c.caller.principal, key, body.Spec)
+		return accepted(http.StatusCreated, receipt.Seq, receipt), err
+	}
+	receipt, err := a.Events.CreateWith(ctx, c.caller.principal, key, body.Spec, body.Seating)
+	if err == nil {
+		_, err = a.Seats.Load(ctx, c.caller.principal, key, body.Event, *body.Seating)
+	}
 	return accepted(http.StatusCreated, receipt.Seq, receipt), err
 }
 

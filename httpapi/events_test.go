@@ -40,7 +40,9 @@ func TestCreateEventNamesTheField(t *testing.T) {
 		{spec("e", `"sale_opens_at":"2027-01-01"`), "sale_opens_at"},
 		{spec("e", `"late_payment_policy":"keep"`), "late_payment_policy"},
 		{spec("e", `"sale_closes_at":"2027-01-01T00:00:00Z","honour_until":"2026-12-31T23:59:59Z"`), "honour_until"},
-		{spec("e", `"seating":{}`), "seating"},
+		{spec("e", `"seating":{}`), "seating.sections"},
+		{spec("e", `"seating":[]`), "seating"},
+		{spec("e", `"seating":{"sections":[{"section":"A","tier":"ga","rows":[]}]}`), "seating.sections[0].tier"},
 		{spec("e", `"tiers":[]`), "tiers"}, // twice
 		{strings.Replace(spec("e"), "[{", "[1,{", 1), "tiers[0]"},
 		{strings.Replace(spec("e"), "10,", "0,", 1), "tiers[0].quantity"},

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/payments"
 )
 
@@ -32,10 +33,11 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // world is a served ledger with a database and a payment provider of its own.
 type world struct {
 	*bank
-	t   *testing.T
-	db  *pgtest.DB
-	url string
-	log *safeBuffer
+	t      *testing.T
+	db     *pgtest.DB
+	stores service.Stores
+	url    string
+	log    *safeBuffer
 }
 
 // serve starts a world. The configuration may be changed first. Tests with worlds
@@ -49,8 +51,10 @@ func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	w.bank, provider = newBank(t)
 	s := pgtest.Stores(t, w.db, metrics.ObserveBatch, provider)
 	metrics.SetQueueDepth(s.Ledger.Waiting)
+	w.stores = s
 	c := httpapi.Config{
-		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
+		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
+		Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
 		LoopbackAdmin: true, Metrics: metrics, Version: "test",
 		Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -59,6 +63,7 @@ func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	}
 	server := httptest.NewServer(httpapi.New(c))
 	t.Cleanup(server.Close)
+	t.Cleanup(s.Maps.Close) // who follows would keep the server waiting
 	w.url = server.URL
 	w.tell(t, w.url+"/v1/webhooks/sim")
 	return w

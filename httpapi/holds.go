@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -17,11 +16,6 @@ func (a *api) placeHold(ctx context.Context, c *call) (answer, error) {
 	key, err := c.command(&request)
 	if err != nil {
 		return answer{}, err
-	}
-	for i, line := range request.Items {
-		if line.Tier == "" {
-			return answer{}, fault.BadField(fmt.Sprintf("items[%d].tier", i), "is missing")
-		}
 	}
 	receipt, err := a.Holds.Place(ctx, c.caller.principal, key, c.vars["event"], request)
 	return accepted(http.StatusCreated, receipt.Seq, receipt), err

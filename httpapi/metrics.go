@@ -34,9 +34,10 @@ type Metrics struct {
 	snapshots prometheus.Counter
 	failures  prometheus.Counter
 
-	overdue prometheus.Gauge
-	behind  prometheus.Gauge
-	depth   atomic.Pointer[func() int]
+	registry *prometheus.Registry
+	overdue  prometheus.Gauge
+	behind   prometheus.Gauge
+	depth    atomic.Pointer[func() int]
 
 	money moneyMetrics
 }
@@ -75,7 +76,7 @@ func NewMetrics() *Metrics {
 	registry.MustRegister(m.calls, m.refusals, m.replays, m.commands, m.phases, m.lockWait, m.entries,
 		m.snapshots, m.failures, m.overdue, m.behind, depth,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.money = newMoneyMetrics(registry)
+	m.registry, m.money = registry, newMoneyMetrics(registry)
 	return m
 }
 
@@ -101,6 +102,15 @@ func (m *Metrics) ObserveBatch(b ledger.Batch) {
 
 // SetOverdue tells how long ago the oldest hold that isn't expired yet ran out.
 func (m *Metrics) SetOverdue(d time.Duration) { m.overdue.Set(d.Seconds()) }
+
+// SetFollowers says how to find out how many follow a map, and how many were cut off.
+func (m *Metrics) SetFollowers(now, cut func() int64) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tierledger_map_followers",
+			Help: "Readers that follow the changes of a seat map."}, func() float64 { return float64(now()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tierledger_map_followers_cut_total",
+			Help: "Followers that were cut off because they read too slowly."}, func() float64 { return float64(cut()) }))
+}
 
 // SetQueueDepth says how to find out how many commands wait.
 func (m *Metrics) SetQueueDepth(depth func() int) { m.depth.Store(&depth) }

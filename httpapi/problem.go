@@ -22,6 +22,7 @@ var statuses = map[fault.Kind]int{
 	fault.Declined:        http.StatusPaymentRequired,
 	fault.Forbidden:       http.StatusForbidden,
 	fault.NotFound:        http.StatusNotFound,
+	fault.Gone:            http.StatusGone,
 	fault.Conflict:        http.StatusConflict,
 	fault.Precondition:    http.StatusPreconditionFailed,
 	fault.Unprocessable:   http.StatusUnprocessableEntity,

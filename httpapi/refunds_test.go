@@ -116,3 +116,66 @@ func TestRefundsAtOnce(t *testing.T) {
 	}
 	w.becomes(o.ordered(), "partially_refunded").has("refunded.amount", 6000)
 }
+
+// buy holds what lines ask for and pays it.
+func (w *world) buy(event, key, customer string, lines ...string) reply {
+	w.t.Helper()
+	h := w.ask(event, key, customer, lines...).is(201)
+	o := w.post("/v1/holds/"+h.text("hold_id")+"/checkout", "pay-"+key, paying("sim_ok")).is(201)
+	return w.becomes(o.ordered(), "captured")
+}
+
+// Seats come back one by one, by name, and the next buyer gets them.
+func TestRefundSeats(t *testing.T) {
+	w := serve(t, nil)
+	w.house("e")
+	o := w.buy("e", "k1", "alice", named("A-1-1", "A-1-2", "A-1-3", "B-1-1"), `{"tier":"ga","quantity":2}`).
+		has("items.0.seats", "[A-1-1 A-1-2 A-1-3]", "items.0.returned_seats", "<nil>", "items.1.seats", "[B-1-1]", "total.amount", 30000)
+	path := o.ordered() + "/refunds"
+	back := func(items string) string {
+		return `{"return_tickets":true,"reason":"ill","items":[` + items + `]}`
+	}
+	for items, field := range map[string]string{
+		`{"tier":"front","seats":[]}`:                                                   "items[0].seats",
+		`{"tier":"front","seats":["A-1-1","A-1-1"]}`:                                    "items[0].seats[1]",
+		`{"tier":"front","quantity":2,"seats":["A-1-1"]}`:                               "items[0].quantity",
+		`{"tier":"front"}`:                                                              "items[0].quantity",
+		`{"tier":"front","seats":["A-1-1"]},{"tier":"front","seats":["A-1-2","A-1-1"]}`: "items[1].seats",
+	} {
+		w.post(path, "k", back(items)).refused(400, "invalid_request").has("field", field)
+	}
+	w.post(path, "k", back(`{"tier":"ga","quantity":1},{"tier":"front","quantity":2}`)).refused(400, "seats_required").
+		has("field", "items[1].seats", "tier", "front")
+	w.post(path, "k", back(`{"tier":"front","seats":["A-1-1","A-1-4"]}`)).refused(409, "tickets_not_owned").has("tier", "front", "owned", 1, "asked", 2)
+	w.post(path, "k", back(`{"tier":"back","seats":["A-1-1"]}`)).refused(409, "tickets_not_owned").has("tier", "back", "owned", 0, "asked", 1)
+	w.ask("e", "h", "bob", named("A-1-2")).refused(409, "seat_unavailable").has("seats.0.reason", "sold")
+
+	body := back(`{"tier":"front","seats":["A-1-2"]},{"tier":"ga","quantity":1}`)
+	first := w.post(path, "r1", body).is(201).has("refunded.amount", 10000, "items.0.returned", 1, "items.0.returned_seats", "[A-1-2]",
+		"items.0.seats", "[A-1-1 A-1-2 A-1-3]", "items.1.returned", "<nil>", "items.2.returned", 1, "items.2.returned_seats", "<nil>")
+	w.post(path, "r1", body).is(201).repeats(first)
+	w.post(path, "r1", back(`{"tier":"front","seats":["A-1-3"]},{"tier":"ga","quantity":1}`)).refused(422, "idempotency_mismatch")
+	w.becomes(o.ordered(), "partially_refunded").has("items.0.returned_seats", "[A-1-2]")
+	w.get("/v1/events/e/seats/A-1-2").has("state", "available")
+	w.post(path, "k", back(`{"tier":"front","seats":["A-1-2"]}`)).refused(409, "tickets_not_owned").has("owned", 0, "asked", 1)
+	w.post(path, "k", back(`{"tier":"front","quantity":1}`)).refused(400, "seats_required")
+
+	again := w.buy("e", "k2", "bob", named("A-1-2"))
+	w.get("/v1/events/e/seats/A-1-2").has("state", "sold", "hold_id", again.text("hold_id"))
+	w.post(path, "k", back(`{"tier":"front","seats":["A-1-2"]}`)).refused(409, "tickets_not_owned")
+
+	// The money alone: the seat stays the buyer's.
+	w.post(path, "r2", `{"return_tickets":false,"reason":"bad view","items":[{"tier":"front","seats":["A-1-1"]}]}`).is(201).
+		has("refunded.amount", 15000, "items.0.returned", 1)
+	w.get("/v1/events/e/seats/A-1-1").has("state", "sold")
+	// All that the order owns of a tier needs no names.
+	w.becomes(o.ordered(), "partially_refunded")
+	w.post(path, "r3", back(`{"tier":"front","quantity":2}`)).is(201).has("refunded.amount", 25000, "items.0.returned", 3,
+		"items.0.returned_seats", "[A-1-2 A-1-1 A-1-3]")
+	w.becomes(o.ordered(), "partially_refunded")
+	w.post(path, "r4", `{"return_tickets":true,"reason":"the show is off"}`).is(201).has("refunded.amount", 30000, "items.1.returned_seats", "[B-1-1]")
+	w.becomes(o.ordered(), "refunded")
+	w.get("/v1/events/e/availability").has("tiers.0.available", 4, "tiers.1.available", 9, "tiers.1.sold", 1, "tiers.2.sold", 0)
+	w.ask("e", "last", "carol", named("A-1-1", "A-1-3", "B-1-1")).is(201)
+	w.get("/v1/events/e/seats/A-1-2").has("state", "sold", "hold_id", again.text("hold_id"))
+}

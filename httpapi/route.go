@@ -40,6 +40,14 @@ func (a *api) table() []route {
 		{http.MethodGet, event + "/holds", sees, list("customer", "status"), a.listHolds},
 		{http.MethodGet, event + "/availability", sees, nil, a.getAvailability},
 
+		{http.MethodGet, event + "/seatmap", sees, nil, a.getSeatMap},
+		{http.MethodGet, event + "/changes", sees, []string{"after"}, a.getChanges},
+		{http.MethodGet, event + "/seats/{seat}", sees, nil, a.getSeat},
+		{http.MethodPost, event + "/seats/block", runs, []string{"dry_run"}, a.blockSeats},
+		{http.MethodPost, event + "/seats/unblock", runs, []string{"dry_run"}, a.unblockSeats},
+		{http.MethodPost, event + "/chart", runs, nil, a.loadChart},
+		{http.MethodGet, "/events/{event}/map", 0, nil, a.mapPage},
+
 		{http.MethodPost, hold + "/checkout", buys, nil, a.checkOut},
 		{http.MethodPost, order + "/cancel", sells, nil, a.cancelOrder},
 		{http.MethodPost, order + "/refunds", posts, nil, a.refundOrder},

@@ -62,7 +62,7 @@ func transfer(t testing.TB, key string, n ledger.Amount, conditions ...ledger.Co
 		ID: ledger.NewID(books, "tester", key), Description: "transfer",
 		Legs:       []ledger.Leg{{Account: "bank:b", Unit: "USD", Amount: n}, {Account: "equity", Unit: "USD", Amount: -n}},
 		Conditions: conditions,
-		Units:      func(*ledger.State, ledger.Unit) bool { return true },
+		Units:      func(*ledger.State, ledger.Unit) string { return "" },
 	}
 	if err := post.Validate(); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,8 @@ type Post struct {
 	Description string      // why, for whoever reads the books
 	Legs        []Leg       // at most one per account and unit
 	Conditions  []Condition // all must hold, else nothing is posted
-	Units       func(*State, Unit) bool
+	// Units tells why tickets or money of a unit can't be posted by hand; "" if they can.
+	Units func(*State, Unit) string
 }
 
 // Condition is what an account must be like for an entry to be posted.
@@ -113,8 +114,8 @@ func (p *Post) Decide(s *State) (Decision, error) {
 	change := make(map[AccountKey]Amount, len(p.Legs))
 	answer := EntryView{ID: p.ID, Seq: s.NextSeq(), Kind: KindPosted, At: s.Now, Description: p.Description}
 	for i, l := range p.Legs {
-		if !p.Units(s, l.Unit) {
-			return Decision{}, fault.BadField(fmt.Sprintf("postings[%d].unit", i), "the event has no %q", l.Unit)
+		if why := p.Units(s, l.Unit); why != "" {
+			return Decision{}, fault.BadField(fmt.Sprintf("postings[%d].unit", i), "%s", why)
 		}
 		a := s.Account(l.Account, l.Unit)
 		after, ok := add(a.Balance, l.Amount)

@@ -47,6 +47,8 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 		`UPDATE tiers SET name = name, price_version = price_version, limit_per_customer = 1, version = version`,
 		`UPDATE holds SET status = status, version = version`,
 		`UPDATE report_lines SET operation_id = operation_id, result = result, version = version`,
+		`UPDATE seats SET state = state, hold_id = hold_id, until = until, allotment = allotment, version = version`,
+		`UPDATE seat_rows SET states = states, version = version`,
 	} {
 		if _, err := service.Exec(t.Context(), sql); err != nil {
 			t.Errorf("%s: %v", sql, err)
@@ -54,15 +56,18 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 	}
 	for _, column := range []string{
 		"journals.journal_id", "entries.data", "postings.amount", "accounts.code", "accounts.unit", "accounts.type",
-		"accounts.control", "event_journals.event_journal_id", "events.sale_opens_at", "tiers.tier", "tiers.position",
+		"accounts.control", "event_journals.event_journal_id", "events.sale_opens_at", "tiers.tier", "tiers.position", "tiers.seated",
 		"prices.amount", "holds.hold_id", "holds.customer", "holds.created_at", "holds.expires_at", "holds.items", "holds.total",
 		"report_lines.line_id", "report_lines.gross", "report_lines.fee", "report_lines.created_at",
+		"seats.seat", "seats.row_number", "seats.place", "seats.tier", "seat_rows.row_number", "seat_rows.section", "seat_rows.tier",
+		"seat_sections.section", "seat_sections.tier", "seat_sections.rows", "seat_sections.version",
+		"seat_changes.seq", "seat_changes.state", "seat_changes.hold_id", "seat_changes.seats",
 	} {
 		table, name, _ := strings.Cut(column, ".")
 		refused(t, service, `UPDATE `+table+` SET `+name+` = `+name)
 	}
 	for _, table := range []string{"journals", "entries", "postings", "accounts", "event_journals", "events", "tiers", "prices", "holds",
-		"report_lines"} {
+		"report_lines", "seats", "seat_rows", "seat_sections", "seat_changes"} {
 		refused(t, service, `DELETE FROM `+table)
 		refused(t, service, `TRUNCATE `+table)
 	}

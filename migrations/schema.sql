@@ -267,6 +267,55 @@ CASE type
 END)
 );
 
+CREATE TABLE public.seat_changes (
+    journal_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    line smallint NOT NULL,
+    state text NOT NULL COLLATE pg_catalog."C",
+    hold_id uuid,
+    seats text[] NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT seat_changes_state CHECK ((state = ANY (ARRAY['available'::text, 'held'::text, 'sold'::text, 'blocked'::text])))
+);
+
+CREATE TABLE public.seat_rows (
+    journal_id bigint NOT NULL,
+    row_number integer NOT NULL,
+    section text NOT NULL COLLATE pg_catalog."C",
+    tier text NOT NULL COLLATE pg_catalog."C",
+    states text NOT NULL COLLATE pg_catalog."C",
+    version bigint NOT NULL,
+    CONSTRAINT seat_rows_states CHECK ((states ~ '^[ahsb]+$'::text))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.seat_sections (
+    journal_id bigint NOT NULL,
+    section text NOT NULL COLLATE pg_catalog."C",
+    "position" integer NOT NULL,
+    name text NOT NULL,
+    tier text NOT NULL COLLATE pg_catalog."C",
+    rows json NOT NULL,
+    version bigint NOT NULL
+);
+
+CREATE TABLE public.seats (
+    journal_id bigint NOT NULL,
+    seat text NOT NULL COLLATE pg_catalog."C",
+    row_number integer NOT NULL,
+    place smallint NOT NULL,
+    tier text NOT NULL COLLATE pg_catalog."C",
+    state text NOT NULL COLLATE pg_catalog."C",
+    hold_id uuid,
+    until timestamp with time zone,
+    allotment text NOT NULL COLLATE pg_catalog."C",
+    version bigint NOT NULL,
+    CONSTRAINT seats_allotment CHECK (((allotment = ''::text) OR (state = 'blocked'::text))),
+    CONSTRAINT seats_hold CHECK (((hold_id IS NOT NULL) OR (state <> ALL (ARRAY['held'::text, 'sold'::text])))),
+    CONSTRAINT seats_state CHECK ((state = ANY (ARRAY['available'::text, 'held'::text, 'sold'::text, 'blocked'::text]))),
+    CONSTRAINT seats_until CHECK (((until IS NOT NULL) = (state = 'held'::text)))
+)
+WITH (fillfactor='50');
+
 CREATE TABLE public.tiers (
     journal_id bigint NOT NULL,
     tier text NOT NULL COLLATE pg_catalog."C",
@@ -275,6 +324,7 @@ CREATE TABLE public.tiers (
     price_version bigint NOT NULL,
     limit_per_customer bigint,
     version bigint NOT NULL,
+    seated boolean DEFAULT false NOT NULL,
     CONSTRAINT tiers_limit CHECK ((limit_per_customer > 0))
 );
 
@@ -344,6 +394,24 @@ ALTER TABLE ONLY public.prices
 
 ALTER TABLE ONLY public.report_lines
     ADD CONSTRAINT report_lines_pkey PRIMARY KEY (journal_id, provider, line_id);
+
+ALTER TABLE ONLY public.seat_changes
+    ADD CONSTRAINT seat_changes_pkey PRIMARY KEY (journal_id, seq, line);
+
+ALTER TABLE ONLY public.seat_rows
+    ADD CONSTRAINT seat_rows_pkey PRIMARY KEY (journal_id, row_number);
+
+ALTER TABLE ONLY public.seat_sections
+    ADD CONSTRAINT seat_sections_pkey PRIMARY KEY (journal_id, section);
+
+ALTER TABLE ONLY public.seat_sections
+    ADD CONSTRAINT seat_sections_position_key UNIQUE ("position", journal_id);
+
+ALTER TABLE ONLY public.seats
+    ADD CONSTRAINT seats_pkey PRIMARY KEY (journal_id, seat);
+
+ALTER TABLE ONLY public.seats
+    ADD CONSTRAINT seats_place_key UNIQUE (row_number, journal_id, place);
 
 ALTER TABLE ONLY public.tiers
     ADD CONSTRAINT tiers_pkey PRIMARY KEY (journal_id, tier);
@@ -514,6 +582,28 @@ GRANT UPDATE(operation_id) ON TABLE public.report_lines TO tierledger_service;
 GRANT UPDATE(result) ON TABLE public.report_lines TO tierledger_service;
 
 GRANT UPDATE(version) ON TABLE public.report_lines TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.seat_changes TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.seat_rows TO tierledger_service;
+
+GRANT UPDATE(states) ON TABLE public.seat_rows TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.seat_rows TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.seat_sections TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.seats TO tierledger_service;
+
+GRANT UPDATE(state) ON TABLE public.seats TO tierledger_service;
+
+GRANT UPDATE(hold_id) ON TABLE public.seats TO tierledger_service;
+
+GRANT UPDATE(until) ON TABLE public.seats TO tierledger_service;
+
+GRANT UPDATE(allotment) ON TABLE public.seats TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.seats TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.tiers TO tierledger_service;
 

@@ -74,7 +74,7 @@ func (d *deal) compensate(op *Operation, r payments.Result) string {
 	o := d.order
 	d.post(loss, capturePending(d.provider), o.Total.Amount-d.claim()) // what was written off of it
 	d.proceeds(capturePending(d.provider), holds.Parts{}.Minus(o.Parts))
-	d.legs = append(d.legs, holds.Return(d.customer, o.tickets())...)
+	d.move(holds.Return(o.HoldID, d.customer, o.tickets()))
 	d.to(Cancelled)
 	o.PaymentStatus = PaymentDeclined
 	if a := d.authorization(op); a != nil && a.authorized > 0 {

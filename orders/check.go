@@ -166,4 +166,18 @@ LEFT JOIN entries e ON e.journal_id = w.journal_id AND e.seq = w.version
                                      ELSE e.kind LIKE 'order.%' OR e.kind = 'webhook.received' END
 WHERE e.seq IS NULL
   AND ($1::bigint IS NULL OR w.journal_id = $1)`},
+
+	{Name: "seats_of_orders", Says: "an order's seats that weren't returned are sold to it, and no other seat is sold", SQL: `
+SELECT format('journal %s seat %s: sold to hold %s, order of hold %s owns it', journal_id, seat, s.hold_id, o.hold_id)
+FROM (SELECT journal_id, seat, tier, hold_id
+      FROM seats
+      WHERE state = 'sold' AND ($1::bigint IS NULL OR journal_id = $1)) s
+FULL JOIN (SELECT o.journal_id, n.seat COLLATE "C" AS seat, i.tier, o.hold_id
+           FROM orders o
+           CROSS JOIN LATERAL json_to_recordset(o.items) AS i (tier text, seats json, returned_seats json)
+           CROSS JOIN LATERAL json_array_elements_text(i.seats) AS n (seat)
+           WHERE o.status NOT IN ('pending', 'cancelled')
+             AND n.seat NOT IN (SELECT json_array_elements_text(i.returned_seats))
+             AND ($1::bigint IS NULL OR o.journal_id = $1)) o USING (journal_id, seat)
+WHERE (s.tier, s.hold_id) IS DISTINCT FROM (o.tier, o.hold_id)`},
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/seats"
 )
 
 const testJournal = ledger.JournalID(9)
@@ -57,13 +58,13 @@ func openJournal(t testing.TB, policy string, ga, vip ledger.Amount) *journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offer, claims, kept := buckets.NewShelf(), holds.Shelves()(), cases.NewShelf()
+	offer, places, claims, kept := buckets.NewShelf(), seats.Shelves()(), holds.Shelves()(), cases.NewShelf()
 	j := &journal{
 		TB: t, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), shelf: NewShelf().(*shelf),
 		holds: *rows[map[uuid.UUID]*holds.Hold](claims, "holds"), ahead: rows[[]*holds.Hold](claims, "ahead"),
 		cases: *rows[map[uuid.UUID]*cases.Case](kept, "cases"),
 	}
-	j.Memory = ledger.NewMemory(testJournal, offer, claims, j.shelf, kept)
+	j.Memory = ledger.NewMemory(testJournal, offer, places, claims, j.shelf, kept)
 	if _, errs := j.Memory.Do(j.now, c); errs[0] != nil {
 		t.Fatal(errs[0])
 	}

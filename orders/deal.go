@@ -2,6 +2,7 @@ package orders
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // Kinds of this package's entries.
@@ -48,7 +50,25 @@ type ref struct {
 	customer  string
 	organiser string
 	provider  string
+	seats     seatsOf
 }
+
+// seatsOf are the labels of an order's seats, as its row's items name them.
+type seatsOf []string
+
+// UnmarshalJSON reads items.
+func (l *seatsOf) UnmarshalJSON(text []byte) error {
+	var items []holds.Item
+	err := json.Unmarshal(text, &items)
+	*l = holds.Seats(items)
+	return err
+}
+
+// columns are where a row's columns go: the order, its hold, customer, provider, items.
+func (r *ref) columns() []any { return []any{&r.order, &r.hold, &r.customer, &r.provider, &r.seats} }
+
+// Wants names the order's seats.
+func (r ref) Wants() seats.Want { return seats.Want{Seats: r.seats} }
 
 // OrderIDs names the order.
 func (r ref) OrderIDs() []uuid.UUID { return []uuid.UUID{r.order} }
@@ -141,6 +161,11 @@ func (d *deal) decide(kind string) ledger.Decision {
 	}
 	o.Cases = d.cases
 	return ledger.Decision{Kind: kind, Legs: d.legs, Rows: rows, Data: o.data()}
+}
+
+// move adds the postings of tickets, and the rows of their seats.
+func (d *deal) move(legs []ledger.Leg, rows []ledger.Row) {
+	d.legs, d.rows = append(d.legs, legs...), append(d.rows, rows...)
 }
 
 // changedOps gives the operations that the deal began or changed.

@@ -34,12 +34,9 @@ type Backlog struct {
 
 // due is something whose time has come.
 type due struct {
-	journal  ledger.JournalID
-	order    uuid.UUID
-	hold     uuid.UUID
-	customer string
-	provider string
-	id       uuid.UUID // of the operation; of an order that's due, its own
+	journal ledger.JournalID
+	ref     ref
+	id      uuid.UUID // of the operation; of an order that's due, its own
 }
 
 // Work does what is due: operations without outcome, orders whose time is over, parked
@@ -105,7 +102,7 @@ func (s *Store) run(ctx context.Context, steps []func(context.Context) error) er
 func (s *Store) find(ctx context.Context, sql string) ([]due, error) {
 	rows, _ := s.Reads.Query(ctx, sql, maxDue) // its error comes with the rows
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d due, err error) {
-		err = row.Scan(&d.journal, &d.order, &d.hold, &d.customer, &d.provider, &d.id)
+		err = row.Scan(append(append([]any{&d.journal}, d.ref.columns()...), &d.id)...)
 		return d, err
 	})
 	return list, pg.Fault(err)
@@ -113,7 +110,7 @@ func (s *Store) find(ctx context.Context, sql string) ([]due, error) {
 
 // refDue says which order is due.
 func (s *Store) refDue(ctx context.Context, d due) (ref, error) {
-	to := ref{order: d.order, hold: d.hold, customer: d.customer, provider: d.provider}
+	to := d.ref
 	return to, s.complement(ctx, d.journal, &to)
 }
 

@@ -72,7 +72,24 @@ const (
 // Item is one line of an order: that of the hold, and what came back of it.
 type Item struct {
 	holds.Item
-	Returned ledger.Amount `json:"returned,omitempty"`
+	Returned      ledger.Amount `json:"returned,omitempty"`
+	ReturnedSeats []string      `json:"returned_seats,omitempty"` // of a line with seats: those
+}
+
+// owned gives the line with what the order still owns of it.
+func (i *Item) owned() holds.Item {
+	item := i.Item
+	item.Quantity -= i.Returned
+	item.Seats = slices.DeleteFunc(slices.Clone(i.Seats), func(label string) bool {
+		return slices.Contains(i.ReturnedSeats, label)
+	})
+	return item
+}
+
+// giveBack takes tickets that the order owns off the line.
+func (i *Item) giveBack(part *holds.Item) {
+	i.Returned += part.Quantity
+	i.ReturnedSeats = append(slices.Clip(i.ReturnedSeats), part.Seats...)
 }
 
 // Order is a purchase, as its row and as callers see it.
@@ -157,9 +174,7 @@ func (o *Order) left() holds.Parts {
 func (o *Order) tickets() []holds.Item {
 	var items []holds.Item
 	for _, i := range o.Items {
-		if n := i.Quantity - i.Returned; n > 0 {
-			item := i.Item
-			item.Quantity = n
+		if item := i.owned(); item.Quantity > 0 {
 			items = append(items, item)
 		}
 	}

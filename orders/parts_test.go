@@ -24,7 +24,7 @@ func TestPartsOfARefund(t *testing.T) {
 	} {
 		o := &Order{Parts: holds.Parts{Face: 100, Fee: 100, Tax: 9}, RefundedParts: c.refunded}
 		o.Captured.Amount, o.Total.Amount = 209, 209
-		r := &refund{request: RefundRequest{Items: []RefundLine{{"ga", 1}}}}
+		r := &refund{request: RefundRequest{Items: []RefundLine{{Tier: "ga", Quantity: 1}}}}
 		if got, err := r.parts(&deal{order: o}, c.cost); err != nil || got != c.want {
 			t.Errorf("%s: %+v %v, want %+v", name, got, err, c.want)
 		}

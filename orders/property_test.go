@@ -287,7 +287,7 @@ func (w *world) askRefund(r *rapid.T) {
 	h := w.anyHold(r)
 	q := RefundRequest{Reason: "asked", ReturnTickets: rapid.Bool().Draw(r, "return")}
 	if rapid.Bool().Draw(r, "items") {
-		q.Items = []RefundLine{{"ga", ledger.Amount(rapid.IntRange(1, 3).Draw(r, "ga"))}}
+		q.Items = []RefundLine{{Tier: "ga", Quantity: ledger.Amount(rapid.IntRange(1, 3).Draw(r, "ga"))}}
 	}
 	if rapid.Bool().Draw(r, "amount") {
 		q.Amount = &buckets.Money{Amount: ledger.Amount(rapid.IntRange(0, 9000).Draw(r, "amount")), Currency: "USD"}

@@ -12,6 +12,7 @@ import (
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // maxReason bounds the text of a reason, in bytes.
@@ -26,10 +27,12 @@ type RefundRequest struct {
 	Reason        string         `json:"reason"`
 }
 
-// RefundLine is a quantity of a tier.
+// RefundLine is a quantity of a tier; of one that's sold by seat, the seats, or without
+// their names all that the order owns.
 type RefundLine struct {
 	Tier     ledger.Unit   `json:"tier"`
-	Quantity ledger.Amount `json:"quantity"`
+	Quantity ledger.Amount `json:"quantity,omitempty"` // with seats, their number or left out
+	Seats    []string      `json:"seats,omitempty"`
 }
 
 // validate refuses what no state of the order could make right.
@@ -46,10 +49,38 @@ func (r *RefundRequest) validate() error {
 	case r.Amount != nil && len(r.Items) == 0 && r.ReturnTickets:
 		return fault.BadField("items", "must name the tickets that an amount returns")
 	}
-	for i, l := range r.Items {
+	named := make(map[string]bool)
+	for i := range r.Items {
+		l := &r.Items[i]
+		if err := l.validate(fmt.Sprintf("items[%d]", i), named); err != nil {
+			return err
+		}
 		if l.Quantity < 1 || l.Quantity > holds.MaxQuantity {
 			return fault.BadField(fmt.Sprintf("items[%d].quantity", i), "must be 1 to %d", holds.MaxQuantity)
 		}
+	}
+	return nil
+}
+
+// validate refuses seats that can't be named, or were by another line, and counts them.
+func (l *RefundLine) validate(field string, named map[string]bool) error {
+	if l.Seats == nil {
+		return nil
+	}
+	if err := seats.ValidLabels(field+".seats", l.Seats, holds.MaxSeats); err != nil {
+		return err
+	}
+	for _, label := range l.Seats {
+		if named[label] {
+			return fault.BadField(field+".seats", "%s is named twice", label)
+		}
+		named[label] = true
+	}
+	if l.Quantity == 0 {
+		l.Quantity = ledger.Amount(len(l.Seats))
+	}
+	if l.Quantity != ledger.Amount(len(l.Seats)) {
+		return fault.BadField(field+".quantity", "must be the number of the seats, or left out")
 	}
 	return nil
 }
@@ -89,7 +120,7 @@ func (c *refund) Decide(s *ledger.State) (ledger.Decision, error) {
 		return ledger.Decision{}, err
 	}
 	if c.request.ReturnTickets {
-		d.legs = append(d.legs, holds.Return(d.customer, items)...)
+		d.move(holds.Return(o.HoldID, d.customer, items))
 	}
 	if parts.Sum() > 0 {
 		d.payBack(parts, c.request.Reason)
@@ -105,10 +136,10 @@ func (c *refund) lines(d *deal) ([]holds.Item, holds.Parts, error) {
 	asked := c.request.Items
 	if len(asked) == 0 {
 		for _, i := range d.order.tickets() {
-			asked = append(asked, RefundLine{i.Tier, i.Quantity})
+			asked = append(asked, RefundLine{i.Tier, i.Quantity, i.Seats})
 		}
 	}
-	for _, l := range asked {
+	for n, l := range asked {
 		need := l.Quantity
 		var owned ledger.Amount
 		for i := range d.order.Items {
@@ -116,19 +147,20 @@ func (c *refund) lines(d *deal) ([]holds.Item, holds.Parts, error) {
 			if line.Tier != l.Tier {
 				continue
 			}
-			left := line.Quantity - line.Returned
-			owned += left
-			n := min(left, need)
-			if n == 0 {
+			part, all := l.of(line, need)
+			owned += all
+			if part.Quantity == 0 {
 				continue
 			}
-			need -= n
-			item := line.Item
-			item.Quantity = n
-			items = append(items, item)
-			cost = cost.Plus(line.Of(n))
+			if part.Quantity != all && line.Seats != nil && l.Seats == nil {
+				return nil, cost, seats.ErrSeatsRequired.Because("items[%d]: name the seats of %s", n, l.Tier).
+					With("field", fmt.Sprintf("items[%d].seats", n)).With("tier", l.Tier)
+			}
+			need -= part.Quantity
+			items = append(items, part)
+			cost = cost.Plus(line.Of(part.Quantity))
 			if c.request.ReturnTickets {
-				line.Returned += n
+				line.giveBack(&part)
 			}
 		}
 		if need > 0 {
@@ -137,6 +169,19 @@ func (c *refund) lines(d *deal) ([]holds.Item, holds.Parts, error) {
 		}
 	}
 	return items, cost, nil
+}
+
+// of gives what of a line is asked, up to a quantity, and how much the order owns of it:
+// with seats named, of those.
+func (l *RefundLine) of(line *Item, most ledger.Amount) (part holds.Item, all ledger.Amount) {
+	part = line.owned()
+	if l.Seats != nil {
+		part.Seats = slices.DeleteFunc(part.Seats, func(label string) bool { return !slices.Contains(l.Seats, label) })
+		part.Quantity = ledger.Amount(len(part.Seats))
+	}
+	all = part.Quantity
+	part.Quantity = min(all, most)
+	return part, all
 }
 
 // parts tells what the refund takes of each part of the order.

@@ -79,7 +79,7 @@ func (d *deal) resolve(c cases.Case, op *Operation, r cases.Resolution, by strin
 		if err := d.canHonour(c, op); err != nil {
 			return "", err
 		}
-		d.legs = append(d.legs, holds.Take(d.customer, d.order.tickets())...)
+		d.move(holds.Take(d.order.HoldID, d.customer, d.order.tickets()))
 		d.sell(op, lateSuspense)
 		c.Suspended = 0
 		d.settled(c, r, by)

@@ -106,7 +106,7 @@ func (s *script) about(h *holds.Hold) (err error) {
 			r.Amount = &buckets.Money{Amount: s.number("amount", 0), Currency: "USD"}
 		}
 		if s.line.HasArg("ga") {
-			r.Items = []RefundLine{{"ga", s.number("ga", 0)}}
+			r.Items = []RefundLine{{Tier: "ga", Quantity: s.number("ga", 0)}}
 		}
 		_, err = s.do(h.Customer, &refund{ref: s.of(h), request: r})
 	case "policy": // policy reason=late_payment

@@ -157,7 +157,7 @@ func (s *Store) Checkout(ctx context.Context, principal, key string, hold uuid.U
 		return Answer{}, err
 	}
 	journal, _ := ledger.JournalOf(hold)
-	to := ref{order: OrderID(journal, hold), hold: hold, customer: h.Customer}
+	to := ref{order: OrderID(journal, hold), hold: hold, customer: h.Customer, seats: holds.Seats(h.Items)}
 	if h.PayUntil != nil { // there's an order already
 		if to, _, err = s.findRef(ctx, journal, sqlRefOfOrder, to.order); err != nil {
 			return Answer{}, err
@@ -288,7 +288,7 @@ func (s *Store) refOf(ctx context.Context, id uuid.UUID) (ref, ledger.JournalID,
 
 func (s *Store) findRef(ctx context.Context, journal ledger.JournalID, sql string, id uuid.UUID) (ref, bool, error) {
 	var to ref
-	err := s.Reads.QueryRow(ctx, sql, int64(journal), id).Scan(&to.order, &to.hold, &to.customer, &to.provider)
+	err := s.Reads.QueryRow(ctx, sql, int64(journal), id).Scan(to.columns()...)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return to, false, nil

@@ -20,6 +20,7 @@ func settingNames() []string {
 		"database-url", "nats-url", "listen", "keys-file", "tls-cert", "tls-key",
 		"commit-conns", "read-conns", "sweep-every", "work-every", "drain-timeout", "log-level",
 		"provider-name", "provider-url", "provider-timeout", "provider-secrets",
+		"url", "key", "key-file",
 	}
 }
 

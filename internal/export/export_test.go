@@ -54,7 +54,7 @@ func books(t *testing.T, format string) string {
 		if unit == "USD.AUTH" {
 			legs[0].Account, legs[1].Account = "auth:open", "auth:contra"
 		}
-		post := &ledger.Post{Description: "d", Legs: legs, Units: buckets.HasUnit}
+		post := &ledger.Post{Description: "d", Legs: legs, Units: buckets.Unpostable}
 		c, err := ledger.NewCommand(1, "t", fmt.Sprint("post", i), ledger.KindPosted, legs, post)
 		if err != nil {
 			t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/payments"
 	"github.com/tierledger/tierledger/recon"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // Limits of the HTTP server.
@@ -43,6 +44,8 @@ type Stores struct {
 	Ledger *ledger.Ledger
 	Reader *ledger.Reader
 	Events *buckets.Store
+	Seats  *seats.Store
+	Maps   *seats.Maps
 	Holds  *holds.Store
 	Cases  *cases.Store
 	Orders *orders.Store
@@ -65,13 +68,14 @@ func Fit(p Parts) Stores {
 	l := ledger.New(ledger.Options{
 		Pool: p.Commits, Observe: p.Observe,
 		Shelves: []func() ledger.Shelf{
-			buckets.NewShelf, holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
+			buckets.NewShelf, seats.Shelves(), holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
 		},
 	})
 	reader := ledger.NewReader(p.Reads)
 	events := buckets.NewStore(l, reader, p.Reads)
 	s := Stores{
 		Ledger: l, Reader: reader, Events: events,
+		Seats: seats.NewStore(l, events, p.Reads), Maps: seats.NewMaps(events, p.Reads),
 		Holds: holds.NewStore(l, events, p.Reads), Cases: cases.NewStore(events, p.Reads),
 	}
 	s.Orders = orders.NewStore(orders.Options{
@@ -144,8 +148,11 @@ func (s *Service) open(ctx context.Context) (err error) {
 	s.Stores = Fit(Parts{Commits: s.commits, Reads: s.reads, Observe: s.observe, Providers: providers,
 		Operations: s.metrics.ObserveOperation, Log: c.Log})
 	s.metrics.SetQueueDepth(s.Ledger.Waiting)
+	s.metrics.SetFollowers(s.Maps.Followers, s.Maps.Cut)
+	s.server.RegisterOnShutdown(s.Maps.Close) // who follows would keep it waiting
 	s.server.Handler = besideSim(c.Sim, httpapi.New(httpapi.Config{
-		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
+		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
+		Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
 		Keys: c.Keys, LoopbackAdmin: c.LoopbackAdmin, Ready: s.checks(),
 		Metrics: s.metrics, Log: c.Log, Version: c.Version,
 	}))

@@ -17,6 +17,7 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/recon"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // maxViolations bounds what is kept of one check; the rest is counted.
@@ -110,7 +111,7 @@ func (v *verifier) prepare(ctx context.Context) error {
 
 func (v *verifier) run(ctx context.Context) error {
 	v.summary.OK = true
-	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), holds.Checks(), cases.Checks(),
+	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), seats.Checks(), holds.Checks(), cases.Checks(),
 		orders.Checks(), recon.Checks()) {
 		err := v.check(c.Name, c.Says, func(violated func(string)) error {
 			rows, err := v.tx.Query(ctx, c.SQL, v.journal)

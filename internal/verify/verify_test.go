@@ -16,15 +16,17 @@ import (
 	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/internal/verify"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/seats"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// sell makes a small sale: holds that stand, that were released and that expired, and
-// the orders of trade.
+// sell makes a small sale: holds that stand, that were released and that expired, seats in
+// all states, and the orders of trade.
 func sell(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	ctx := context.Background()
@@ -49,7 +51,38 @@ func sell(t *testing.T, db *pgtest.DB) {
 	exec(t, db, `UPDATE holds SET expires_at = clock_timestamp() WHERE customer = 'cid'`)
 	_, err = stores.Holds.Sweep(ctx)
 	must(err)
+	sellSeats(t, stores)
 	trade(t, stores, provider)
+}
+
+// sellSeats adds a row of seats: A-1-1 and A-1-2 are held by sam, A-1-3 was sold to sue,
+// A-1-4 is blocked, A-1-5 came back, A-1-6 was never touched.
+func sellSeats(t *testing.T, stores service.Stores) {
+	t.Helper()
+	ctx := context.Background()
+	must := func(_ ledger.Receipt, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(stores.Events.AddTier(ctx, "t", "stalls", "gig",
+		buckets.TierSpec{Tier: "stalls", Seated: true, Price: buckets.Money{Amount: 7000, Currency: "USD"}}))
+	row := seats.Row{Row: "1"}
+	for n := range 6 {
+		row.Seats = append(row.Seats, seats.Seat{Seat: fmt.Sprint(n + 1)})
+	}
+	must(stores.Seats.Load(ctx, "t", "chart", "gig",
+		seats.Chart{Sections: []seats.Section{{Section: "A", Tier: "stalls", Rows: []seats.Row{row}}}}))
+	for customer, labels := range map[string][]string{"sam": {"A-1-1", "A-1-2"}, "sue": {"A-1-3"}, "sid": {"A-1-5"}} {
+		must(stores.Holds.Place(ctx, "t", customer, "gig", holds.Request{Customer: customer, Items: []holds.Line{{Seats: labels}}}))
+	}
+	must(stores.Holds.Release(ctx, "t", "release seats", ledger.NewID(1, "t", "sid"), nil))
+	must(stores.Seats.Block(ctx, "t", "block", "gig", seats.BlockRequest{Seats: []string{"A-1-4"}, Reason: "camera"}, false))
+	if _, err := stores.Orders.Checkout(ctx, "t", "pay sue", ledger.NewID(1, "t", "sue"), orders.CheckoutRequest{PaymentMethod: "sim_ok"}); err != nil {
+		t.Fatal(err)
+	}
+	stores.Orders.Idle()
 }
 
 func exec(t *testing.T, db *pgtest.DB, sql string) {
@@ -125,10 +158,20 @@ func TestEveryCheckFindsItsSabotage(t *testing.T) {
 		"checkouts_counted":             `UPDATE checkouts SET pending = 7`,
 		"webhooks_recorded":             `UPDATE webhooks SET version = 1`,
 
+		"seats_charted":         `UPDATE seats SET place = 9 WHERE seat = 'A-1-6'`,
+		"seats_balanced":        `UPDATE seats SET state = 'blocked' WHERE seat = 'A-1-6'`,
+		"seats_summarized":      `UPDATE seat_rows SET states = 'hhsbba'`,
+		"seats_recorded":        `UPDATE seats SET hold_id = NULL WHERE seat = 'A-1-5'`,
+		"seats_changed_legally": `UPDATE seat_changes SET hold_id = gen_random_uuid() WHERE state = 'sold'`,
+		"seats_posted":          `UPDATE seat_changes SET seats = seats || '{A-1-6}' WHERE state = 'blocked'`,
+		"seats_of_holds":        `UPDATE seats SET until = until + interval '1 hour' WHERE seat = 'A-1-2'`,
+		"seats_counted":         `UPDATE holds SET items = replace(items::text, '["A-1-1","A-1-2"]', '["A-1-1"]')::json WHERE customer = 'sam'`,
+		"seats_of_orders":       `UPDATE seats SET hold_id = gen_random_uuid() WHERE seat = 'A-1-3'`,
+
 		"hash_chain": `UPDATE entries SET principal = 'somebody else' WHERE seq = 2 AND journal_id = 1`,
 	}
 	var known []string
-	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), holds.Checks(), cases.Checks(),
+	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), seats.Checks(), holds.Checks(), cases.Checks(),
 		orders.Checks()) { // those of recon have sabotage of their own there
 		known = append(known, c.Name)
 	}
@@ -162,6 +205,7 @@ func TestRowsThatNoEntryRecordsAreFound(t *testing.T) {
 		`INSERT INTO event_journals VALUES (0, 'x', 9)`: "events_listed",
 		`DELETE FROM event_journals`:                    "events_listed",
 		`INSERT INTO journals VALUES (77)`:              "events_listed",
+		`UPDATE tiers SET seated = NOT seated`:          "tiers_recorded",
 	} {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,673 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/httpapi"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/seats"
+)
+
+// stream is what a reader of a map's changes gets, event by event.
+type stream struct {
+	t      *testing.T
+	cancel context.CancelFunc
+	body   io.ReadCloser
+	lines  *bufio.Scanner
+}
+
+// happening is an event of a stream.
+type happening struct {
+	id      string
+	changes seats.Changes
+}
+
+// streaming reads without a limit to the whole answer.
+var streaming = &http.Client{}
+
+// follow opens a stream of changes: the path is below that of the events.
+func (w *world) follow(path string, headers ...string) *stream {
+	w.t.Helper()
+	s, status := w.tryFollow(path, headers...)
+	if status != 200 {
+		w.t.Fatalf("the stream %s got %d", path, status)
+	}
+	return s
+}
+
+// tryFollow is follow that may be refused.
+func (w *world) tryFollow(path string, headers ...string) (*stream, int) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	request, err := http.NewRequestWithContext(ctx, "GET", w.url+"/v1/events/"+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := streaming.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &stream{w.t, cancel, response.Body, bufio.NewScanner(response.Body)}
+	s.lines.Buffer(nil, 16<<20)
+	w.t.Cleanup(s.close)
+	h := response.Header
+	if response.StatusCode == 200 && (h.Get("Content-Type") != "text/event-stream" || h.Get("Cache-Control") != "no-store" ||
+		h.Get("X-Request-Id") == "") {
+		w.t.Errorf("the stream has the headers %v", h)
+	}
+	return s, response.StatusCode
+}
+
+func (s *stream) close() {
+	s.cancel()
+	s.body.Close()
+}
+
+// next reads an event; false at the end of the stream.
+func (s *stream) next() (h happening, more bool) {
+	s.t.Helper()
+	said := false
+	for s.lines.Scan() {
+		line := s.lines.Text()
+		name, value, _ := strings.Cut(line, ": ")
+		switch {
+		case line == "" && said:
+			return h, true
+		case line == "" || name == "retry":
+		case name == "id":
+			h.id = value
+		case name == "event" && value == "changes":
+		case name == "data":
+			said = true
+			if err := json.Unmarshal([]byte(value), &h.changes); err != nil {
+				s.t.Errorf("%v in %s", err, line)
+			}
+			if h.id != fmt.Sprint(h.changes.Version) {
+				s.t.Errorf("the event %s comes to %d", h.id, h.changes.Version)
+			}
+		default:
+			s.t.Errorf("the stream has the line %q", line)
+		}
+	}
+	return h, false
+}
+
+// event reads the next event, which there must be.
+func (s *stream) event() happening {
+	s.t.Helper()
+	h, more := s.next()
+	if !more {
+		s.t.Fatalf("the stream has ended: %v", s.lines.Err())
+	}
+	return h
+}
+
+// until reads events up to the one that comes to a version.
+func (s *stream) until(version string) happening {
+	s.t.Helper()
+	for {
+		if h := s.event(); h.id == version {
+			return h
+		}
+	}
+}
+
+// picture is a map as a reader keeps it.
+type picture struct {
+	version int64
+	states  map[string]seats.State
+}
+
+var byLetter = map[byte]seats.State{'a': seats.Available, 'h': seats.Held, 's': seats.Sold, 'b': seats.Blocked}
+
+// draw makes a picture of a map.
+func draw(t *testing.T, body []byte) picture {
+	t.Helper()
+	var m struct {
+		Version  int64
+		Sections []struct {
+			Section string
+			Rows    []struct {
+				Row    string
+				Seats  []string
+				States string
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		t.Fatal(err)
+	}
+	p := picture{m.Version, make(map[string]seats.State)}
+	for _, s := range m.Sections {
+		for _, r := range s.Rows {
+			for i, name := range r.Seats {
+				p.states[seats.Label(s.Section, r.Row, name)] = byLetter[r.States[i]]
+			}
+		}
+	}
+	return p
+}
+
+// apply makes the changes of an event in the picture. What it has already would be told
+// twice. Of each seat it's the last state.
+func (p *picture) apply(c seats.Changes) error {
+	if int64(c.Version) < p.version || int64(c.Version) == p.version && len(c.Changes) > 0 {
+		return fmt.Errorf("an event of version %d with %d changes comes after %d", c.Version, len(c.Changes), p.version)
+	}
+	told := make(map[string]bool)
+	for _, d := range c.Changes {
+		if d.Version != c.Version {
+			return fmt.Errorf("an event of version %d has a change of %d", c.Version, d.Version)
+		}
+		for _, label := range d.Seats {
+			if told[label] || p.states[label] == "" {
+				return fmt.Errorf("version %d: %s is told twice, or isn't on the map", d.Version, label)
+			}
+			told[label], p.states[label] = true, d.State
+		}
+	}
+	p.version = int64(c.Version)
+	return nil
+}
+
+func TestListChanges(t *testing.T) {
+	w := serve(t, nil)
+	w.house("e")
+	const path = "/v1/events/e/changes?after="
+	w.get("/v1/events/e/changes").refused(400, "invalid_request").has("field", "after")
+	for _, bad := range []string{"", "x", "-1", "1.5", "99999999999999999999"} {
+		w.get(path+bad).refused(400, "invalid_request").has("field", "after")
+	}
+	w.get("/v1/events/e/changes?since=1").refused(400, "invalid_request").has("field", "since")
+	w.get("/v1/events/none/changes?after=0").refused(404, "event_not_found")
+
+	w.get(path+"2").is(200).has("event", "e", "version", 2, "changes", "[]")
+	w.get(path+"0").refused(410, "gap").has("version", 2).isProblem() // the chart came after it
+	w.get(path+"3").refused(410, "gap").has("version", 2)             // it's still to come
+	w.get("/v1/events/e/changes?after=0", "Last-Event-ID", "2").is(200)
+	w.get(path+"2", "Last-Event-ID", "x").refused(400, "invalid_request").has("field", "Last-Event-ID")
+
+	h := w.ask("e", "h", "alice", named("A-1-1", "B-1-1", "A-1-2"), `{"tier":"ga","quantity":1}`).is(201)
+	// From the answer's own version on, also at once.
+	w.get(path+h.text("version")).is(200).has("version", 3, "changes", "[]")
+	w.hold("e", "g", "bob", 1).is(201) // no seat
+	w.post("/v1/holds/"+h.text("hold_id")+"/release", "r", "").is(200)
+	w.post("/v1/events/e/seats/block", "b", setAside("x", "A-2-5")).is(200).has("version", 6)
+	w.mapped("e", "6")
+	r := w.get(path+"2").is(200).has("version", 6, "changes.3", "<nil>",
+		"changes.0.version", 3, "changes.0.state", "held", "changes.0.seats", "[A-1-1 A-1-2 B-1-1]",
+		"changes.1.version", 5, "changes.1.state", "available", "changes.1.seats", "[A-1-1 A-1-2 B-1-1]",
+		"changes.2.version", 6, "changes.2.state", "blocked", "changes.2.seats", "[A-2-5]")
+	if got := r.header.Get("ETag"); got != `"6"` {
+		t.Errorf("the tag is %s", got)
+	}
+	if strings.Contains(string(r.body), "alice") {
+		t.Errorf("%s tells who has a seat", r.body)
+	}
+	w.get(path+"4").is(200).has("changes.0.version", 5, "changes.2", "<nil>")
+	w.get(path+"5").is(200).has("changes.0.version", 6, "changes.1", "<nil>")
+	w.get(path+"6").is(200).has("changes", "[]")
+
+	w.post("/v1/events/e/chart", "more", chart(part("C", "back", 1, 1))).is(201)
+	w.mapped("e", "7")
+	w.get(path+"6").refused(410, "gap").has("version", 7)
+	if _, status := w.tryFollow("e/changes?after=6"); status != 410 {
+		t.Errorf("the stream from before the chart got %d", status)
+	}
+	if _, status := w.tryFollow("e/changes"); status != 400 {
+		t.Errorf("the stream without a version got %d", status)
+	}
+	w.get(path+"7", "Accept", "text/event-stream;q=0, application/json").is(200).has("changes", "[]")
+}
+
+// Exactly as many changes are given as may be, and not one more.
+func TestTooManyChanges(t *testing.T) {
+	w := serve(t, nil)
+	const lanes, turns = 100, 51
+	w.post("/v1/events", "k", seated("e", `"seating":`+chart(part("A", "front", 1, lanes)))).is(201)
+	var all sync.WaitGroup
+	for lane := range lanes {
+		all.Go(func() {
+			label, key := fmt.Sprint("A-1-", lane+1), fmt.Sprintf("lane-%d-", lane)
+			for turn := range turns {
+				var h holds.Hold
+				r, err := w.stores.Holds.Place(t.Context(), "tester", fmt.Sprint(key, turn), "e",
+					holds.Request{Customer: key, Items: []holds.Line{{Seats: []string{label}}}})
+				if err == nil {
+					err = json.Unmarshal(r.Data, &h)
+				}
+				if err == nil {
+					_, err = w.stores.Holds.Release(t.Context(), "tester", fmt.Sprint(key, turn, "r"), h.ID, nil)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	conn, err := pgx.Connect(t.Context(), w.db.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var edge int64
+	if err := conn.QueryRow(t.Context(), `SELECT seq FROM seat_changes ORDER BY seq DESC OFFSET $1 LIMIT 1`, seats.MaxChanges).Scan(&edge); err != nil {
+		t.Fatal(err)
+	}
+	last := fmt.Sprint(2 + 2*lanes*turns)
+	for range 2 { // as just loaded, and as remembered
+		var list seats.Changes
+		body := w.get(fmt.Sprint("/v1/events/e/changes?after=", edge)).is(200).has("version", last).body
+		if err := json.Unmarshal(body, &list); err != nil || len(list.Changes) != seats.MaxChanges {
+			t.Errorf("got %d changes, %v", len(list.Changes), err)
+		}
+		w.get(fmt.Sprint("/v1/events/e/changes?after=", edge-1)).refused(410, "gap").has("version", last)
+		if _, status := w.tryFollow(fmt.Sprint("e/changes?after=", edge-1)); status != 410 {
+			t.Errorf("the stream got %d", status)
+		}
+		s := w.follow(fmt.Sprint("e/changes?after=", edge))
+		if got := s.event(); got.id != last || len(got.changes.Changes) != 1 || len(got.changes.Changes[0].Seats) != lanes {
+			t.Errorf("the stream begins with %+v", got)
+		}
+		s.close()
+		w.post("/v1/events/e/seats/block", last, setAside("x", "A-1-1")).is(200)
+		w.post("/v1/events/e/seats/unblock", "u"+last, setAside("x", "A-1-1")).is(200)
+		edge, last = edge+2, fmt.Sprint(2+2*lanes*turns+2)
+		w.mapped("e", last)
+	}
+}
+
+// storm holds, releases and blocks seats of the event until it's stopped; the last change
+// of all is a block, whose version is given.
+func (w *world) storm(event string, labels []string) (stop func() string) {
+	var all sync.WaitGroup
+	var stopped atomic.Bool
+	const lanes = 6
+	for lane := range lanes {
+		all.Go(func() {
+			for n := 0; !stopped.Load(); n++ {
+				key := fmt.Sprintf("storm-%d-%d", lane, n)
+				label, other := labels[(7*n+lane)%len(labels)], labels[(11*n+5*lane+1)%len(labels)]
+				if lane == 0 && n%5 == 0 {
+					_, err := w.send("POST", "/v1/events/"+event+"/seats/block", setAside("x", label), "Idempotency-Key", key)
+					if err == nil {
+						_, err = w.send("POST", "/v1/events/"+event+"/seats/unblock", setAside("x", label), "Idempotency-Key", key+"u")
+					}
+					if err != nil {
+						w.t.Error(err)
+					}
+					continue
+				}
+				line := best(2, `"accept_split":true`)
+				if label != other && n%2 == 0 {
+					line = named(label, other)
+				}
+				r, err := w.send("POST", "/v1/events/"+event+"/holds", asking(key, line), "Idempotency-Key", key)
+				if err == nil && r.status == 201 {
+					r, err = w.send("POST", "/v1/holds/"+r.text("hold_id")+"/release", "", "Idempotency-Key", key+"r")
+				}
+				if err != nil || r.status != 200 && r.status != 409 {
+					w.t.Errorf("%d %s %v", r.status, r.body, err)
+				}
+			}
+		})
+	}
+	return func() string {
+		stopped.Store(true)
+		all.Wait()
+		return w.post("/v1/events/"+event+"/seats/block", "last", setAside("the end", "LAST-1-1")).is(200).text("version")
+	}
+}
+
+// T74: a reader that's cut off again and again misses nothing and gets nothing twice, and
+// others that read the map at the same time take nothing from it.
+func TestT74FollowerComesToTheMap(t *testing.T) {
+	w := serve(t, nil)
+	w.post("/v1/events", "k", seated("e", `"seating":`+chart(part("A", "front", 4, 10), part("B", "back", 3, 8), part("LAST", "back", 1, 1, `"accessible":true`)))).is(201)
+	seen := draw(t, w.get("/v1/events/e/seatmap").is(200).body)
+	var labels []string
+	for label := range seen.states {
+		if label != "LAST-1-1" {
+			labels = append(labels, label)
+		}
+	}
+	stop := w.storm("e", labels)
+	readers, done := context.WithCancel(t.Context())
+	defer done()
+	var others sync.WaitGroup
+	for _, path := range []string{"seatmap", "changes?after=" + strconv.FormatInt(seen.version, 10)} {
+		others.Go(func() {
+			for readers.Err() == nil {
+				if _, err := w.send("GET", "/v1/events/e/"+path, ""); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	steady := picture{seen.version, maps.Clone(seen.states)}
+	steadily := w.follow(fmt.Sprint("e/changes?after=", seen.version))
+	s := w.follow(fmt.Sprint("e/changes?after=", seen.version))
+	const cuts, events = 4, 3
+	last, begun := "", time.Now()
+	for n := 1; fmt.Sprint(seen.version) != last; n++ {
+		if err := seen.apply(s.event().changes); err != nil {
+			t.Fatal(err)
+		}
+		if n%events == 0 && n <= cuts*events {
+			s.close()
+			s = w.follow("e/changes?after=0", "Last-Event-ID", strconv.FormatInt(seen.version, 10))
+		}
+		if n == cuts*events {
+			done()
+			others.Wait()
+			last = stop()
+		}
+		if time.Since(begun) > 40*time.Second {
+			t.Fatalf("the reader has come to %d, not %s", seen.version, last)
+		}
+	}
+	for fmt.Sprint(steady.version) != last {
+		if err := steady.apply(steadily.event().changes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := draw(t, w.mapped("e", last).body)
+	for name, p := range map[string]picture{"resumed": seen, "steady": steady} {
+		if !maps.Equal(p.states, now.states) {
+			t.Errorf("%s: the reader has %v, the map %v", name, p.states, now.states)
+		}
+	}
+}
+
+// A reader at one process goes on at another, which may be a little behind the first.
+func TestFollowerGoesOnElsewhere(t *testing.T) {
+	w := serve(t, nil)
+	w.house("e")
+	other := w.second(nil)
+	other.get("/v1/events/e/seatmap").is(200).has("version", 2)
+	for n := range 10 {
+		h := w.ask("e", fmt.Sprint("h", n), "alice", named("A-1-1")).is(201)
+		s := other.follow("e/changes?after=0", "Last-Event-ID", h.text("version"))
+		if got := s.event(); got.id != h.text("version") || len(got.changes.Changes) != 0 {
+			t.Errorf("the second process begins with %+v", got)
+		}
+		s.close()
+		released := w.post("/v1/holds/"+h.text("hold_id")+"/release", fmt.Sprint("r", n), "")
+		other.get("/v1/events/e/changes?after=" + h.text("version")).is(200)
+		other.get("/v1/events/e/changes?after="+released.is(200).text("version")).is(200).has("changes", "[]")
+	}
+}
+
+// second serves the same database from other stores, as a second process would. The server
+// may be changed first.
+func (w *world) second(change func(*httptest.Server)) *world {
+	w.t.Helper()
+	return w.on(pgtest.Stores(w.t, w.db, nil), change)
+}
+
+// on serves stores.
+func (w *world) on(s service.Stores, change func(*httptest.Server)) *world {
+	w.t.Helper()
+	other := *w
+	other.stores = s
+	server := httptest.NewUnstartedServer(httpapi.New(httpapi.Config{
+		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
+		Holds: s.Holds, Orders: s.Orders, Recon: s.Recon, LoopbackAdmin: true,
+	}))
+	if change != nil {
+		change(server)
+	}
+	server.Start()
+	w.t.Cleanup(server.Close)
+	w.t.Cleanup(s.Maps.Close)
+	other.url = server.URL
+	return &other
+}
+
+// The limits of a request's reading and writing aren't those of a stream; silence is
+// broken now and then.
+func TestStreamOutlastsTheServersLimits(t *testing.T) {
+	w := serve(t, nil)
+	w.house("e")
+	other := w.second(func(s *httptest.Server) {
+		s.Config.ReadTimeout, s.Config.WriteTimeout, s.Config.IdleTimeout = time.Second, time.Second, time.Second
+	})
+	s := other.follow("e/changes?after=2")
+	begun := time.Now()
+	for told := begun; time.Since(begun) < 4*time.Second; told = time.Now() {
+		got := s.event()
+		if got.id != "2" || got.changes.Event != "e" || len(got.changes.Changes) != 0 || got.changes.Changes == nil {
+			t.Fatalf("in silence the stream has %+v", got)
+		}
+		if took := time.Since(told); took > 10*time.Second {
+			t.Errorf("the silence lasted %s", took)
+		}
+	}
+	hold := w.ask("e", "h", "alice", named("A-1-1")).is(201)
+	if got := s.until(hold.text("version")); len(got.changes.Changes) != 1 || got.changes.Changes[0].State != seats.Held {
+		t.Errorf("the stream goes on with %+v", got)
+	}
+	s.close()
+	other.get("/v1/events/e/seatmap").is(200)
+}
+
+// followers waits until n follow the map.
+func (w *world) followers(n int64) {
+	w.t.Helper()
+	for begun := time.Now(); w.stores.Maps.Followers() != n; {
+		if time.Since(begun) > 20*time.Second {
+			w.t.Fatalf("%d follow the map, want %d", w.stores.Maps.Followers(), n)
+		}
+	}
+}
+
+// Whoever goes away is forgotten.
+func TestFollowersAreCounted(t *testing.T) {
+	w := serve(t, nil)
+	w.house("e")
+	a, b := w.follow("e/changes?after=2"), w.follow("e/changes?after=2")
+	a.event()
+	w.followers(2)
+	a.close()
+	w.followers(1)
+	b.close()
+	w.followers(0)
+	if n := w.stores.Maps.Cut(); n != 0 {
+		t.Errorf("%d were cut", n)
+	}
+}
+
+// narrow accepts connections that take little of what isn't read.
+type narrow struct{ net.Listener }
+
+func (l narrow) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		err = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	}
+	return c, err
+}
+
+// A reader that doesn't read is cut off, and nobody else notices.
+func TestSlowFollowerIsCut(t *testing.T) {
+	w := serve(t, nil)
+	w.post("/v1/events", "k", seated("e", `"seating":`+chart(part("A", "front", 10, 100)))).is(201)
+	other := w.second(func(s *httptest.Server) { s.Listener = narrow{s.Listener} })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(other.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "GET /v1/events/e/changes?after=2 HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+	quick := other.follow("e/changes?after=2")
+	quick.event()
+	other.followers(2)
+	var labels []string
+	for r := range 10 {
+		for n := range 100 {
+			labels = append(labels, fmt.Sprintf("A-%d-%d", r+1, n+1))
+		}
+	}
+	begun, slowest, rounds := time.Now(), time.Duration(0), 0
+	for ; other.stores.Maps.Followers() > 1; rounds++ {
+		verb := []string{"block", "unblock"}[rounds%2]
+		asked := time.Now()
+		version := w.post("/v1/events/e/seats/"+verb, fmt.Sprint(verb, rounds), setAside("x", labels...)).is(200).text("version")
+		quick.until(version)
+		slowest = max(slowest, time.Since(asked))
+		if time.Since(begun) > 50*time.Second {
+			t.Fatal("the reader that doesn't read is still followed")
+		}
+	}
+	if slowest > 3*time.Second {
+		t.Errorf("the quick reader waited %s", slowest)
+	}
+	if cut := other.stores.Maps.Cut(); cut != 1 {
+		t.Errorf("%d were cut", cut)
+	}
+	if rounds < 5 {
+		t.Errorf("the reader was cut after %d changes", rounds)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
+		t.Error("the connection of the cut reader stays open")
+	}
+}
+
+func isTimeout(err error) bool {
+	e, ok := err.(net.Error)
+	return ok && e.Timeout()
+}
+
+// A service that stops ends the streams at once, and needn't be waited for.
+func TestShutdownEndsStreams(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	c := service.Default()
+	c.DatabaseURL, c.Listen, c.LoopbackAdmin = db.ServiceURL(), "127.0.0.1:0", true
+	s, err := service.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, url: s.URL()}
+	w.house("e")
+	var streams []*stream
+	for range 3 {
+		streams = append(streams, w.follow("e/changes?after=2"))
+	}
+	for _, f := range streams {
+		f.event()
+	}
+	metrics := string(w.get("/metrics").is(200).body)
+	for _, line := range []string{"tierledger_map_followers 3", "tierledger_map_followers_cut_total 0"} {
+		if !strings.Contains(metrics, "\n"+line+"\n") {
+			t.Errorf("the metrics don't have %s", line)
+		}
+	}
+	begun := time.Now()
+	if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("the service took %s to stop", took)
+	}
+	for _, f := range streams {
+		for h, more := f.next(); more; h, more = f.next() {
+			if h.id != "2" {
+				t.Errorf("the stream goes on with %+v", h)
+			}
+		}
+		if err := f.lines.Err(); err != nil {
+			t.Errorf("the stream was torn: %v", err)
+		}
+	}
+}
+
+// The database is away: the map is served as it was last, streams stay open, and nothing
+// is sold.
+func TestMapWithoutTheDatabase(t *testing.T) {
+	w := serve(t, nil)
+	w.house("e")
+	w.post("/v1/events", "other", seated("other")).is(201)
+	proxy := pgtest.NewProxy(t, w.db)
+	pool, err := pg.Open(t.Context(), pg.Options{URL: proxy.ServiceURL(t, w.db), Name: t.Name(), MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	stores := service.Fit(service.Parts{Commits: pool, Reads: pool})
+	t.Cleanup(stores.Ledger.Close)
+	behind := w.on(stores, nil)
+	behind.get("/v1/events/other").is(200)
+	before := behind.get("/v1/events/e/seatmap").is(200)
+	s := behind.follow("e/changes?after=2")
+	s.event()
+
+	owner, err := pgx.Connect(t.Context(), w.db.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close(context.Background())
+	proxy.Refuse(true)
+	const cut = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
+	if _, err := owner.Exec(t.Context(), cut, t.Name()); err != nil {
+		t.Fatal(err)
+	}
+	behind.ask("e", "h", "alice", named("A-1-1")).refused(503, "database_unavailable")
+	behind.get("/v1/events/other/seatmap").refused(503, "database_unavailable")
+	behind.get("/v1/events/e/seats/A-1-1").refused(503, "database_unavailable")
+	w.ask("e", "h", "alice", named("A-1-1")).is(201)
+	for begun := time.Now(); behind.get("/v1/events/e/changes?after=2").status != 503; {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("changes are told without the database")
+		}
+	}
+	var after reply
+	for begun := time.Now(); time.Since(begun) < 2*time.Second; { // longer than it's kept anyway
+		after = behind.get("/v1/events/e/seatmap").is(200).has("version", 2, "as_of", before.text("as_of"), "total.available", 14)
+	}
+	behind.get("/v1/events/e/seatmap", "If-None-Match", after.header.Get("ETag")).is(304)
+	behind.get("/v1/events/e/changes?after=2").refused(503, "database_unavailable")
+	if n := stores.Maps.Followers(); n != 1 {
+		t.Errorf("%d follow the map, want 1", n)
+	}
+
+	proxy.Refuse(false)
+	if got := s.until("3"); len(got.changes.Changes) != 1 || len(got.changes.Changes[0].Seats) != 1 {
+		t.Errorf("the stream goes on with %+v", got)
+	}
+	behind.mapped("e", "3").has("total.available", 13, "total.held", 1)
+	if now := behind.get("/v1/events/e/seatmap").text("as_of"); now <= before.text("as_of") {
+		t.Error("the map's time didn't go on")
+	}
+}

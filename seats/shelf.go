@@ -1,0 +1,224 @@
+package seats
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/ledger"
+)
+
+// Wanting is a command's body that needs seats; those are read with the batch.
+type Wanting interface{ Wants() Want }
+
+// Want says which seats a decision looks at; none, when it's empty.
+type Want struct {
+	Seats []string // by label
+	Best  []Best   // by what may be chosen from
+	Chart bool     // the chart alone
+}
+
+// plans remembers the charts that were loaded: they never change.
+type plans struct{ byJournal sync.Map } // ledger.JournalID -> *plan
+
+func (p *plans) of(j ledger.JournalID) *plan {
+	if known, ok := p.byJournal.Load(j); ok {
+		return known.(*plan)
+	}
+	return noPlan
+}
+
+// keep remembers a longer chart.
+func (p *plans) keep(j ledger.JournalID, next *plan) {
+	for {
+		known, ok := p.byJournal.LoadOrStore(j, next)
+		if !ok || len(known.(*plan).sections) >= len(next.sections) || p.byJournal.CompareAndSwap(j, known, next) {
+			return
+		}
+	}
+}
+
+// shelf holds the seats of one batch: those that commands name, and the rows from which
+// they may choose.
+type shelf struct {
+	journal ledger.JournalID
+	plans   *plans
+	plan    *plan
+	seats   map[string]*seat // by label: those that were read or changed
+	rows    map[int][]byte   // letters of the rows that were read, by number
+
+	read    []*section // further ones, just read
+	loaded  []*section // by a decision
+	changes []recorded
+}
+
+// recorded is a change in the entry that makes it.
+type recorded struct {
+	Change
+	seq   ledger.Seq
+	waves []int // of each seat: how often this batch has changed it before
+}
+
+// Shelves makes the shelves of a process's batches.
+func Shelves() func() ledger.Shelf {
+	p := &plans{}
+	return func() ledger.Shelf { return newShelf(p) }
+}
+
+func newShelf(p *plans) *shelf {
+	return &shelf{plans: p, plan: noPlan, seats: make(map[string]*seat), rows: make(map[int][]byte)}
+}
+
+func shelfOf(s *ledger.State) *shelf { return ledger.ShelfOf[*shelf](s) }
+
+// Read queues what's new in the chart, the seats that commands name, and the rows from
+// which they may choose.
+func (s *shelf) Read(q *ledger.Reads) {
+	if q.Journal == ledger.System {
+		return
+	}
+	s.journal, s.plan = q.Journal, s.plans.of(q.Journal)
+	var all Want
+	for _, c := range q.Commands {
+		if w, ok := c.Body.(Wanting); ok {
+			want := w.Wants()
+			all.Seats, all.Best = append(all.Seats, want.Seats...), append(all.Best, want.Best...)
+			all.Chart = all.Chart || want.Chart || len(want.Seats) > 0 || len(want.Best) > 0
+		}
+	}
+	if all.Chart {
+		s.readChart(q)
+	}
+	if len(all.Seats) > 0 {
+		q.Queue(s.scanSeat, sqlBatchSeats, all.Seats)
+	}
+	if len(all.Best) > 0 {
+		sections, tiers, any := poolsOf(all.Best)
+		q.Queue(func(rows pgx.Rows) error {
+			var number int
+			var states string
+			err := rows.Scan(&number, &states)
+			s.rows[number] = []byte(states)
+			return err
+		}, sqlBatchRows, sections, tiers, any)
+	}
+}
+
+// readChart queues the sections that this process doesn't know.
+func (s *shelf) readChart(q *ledger.Reads) {
+	q.Queue(func(rows pgx.Rows) error {
+		section, err := scanSection(rows)
+		s.read = append(s.read, section)
+		return err
+	}, sqlSections, len(s.plan.sections))
+}
+
+// poolsOf tells which rows requests may choose from: those of some sections, those of some
+// tiers, or all.
+func poolsOf(best []Best) (sections, tiers []string, any bool) {
+	for _, b := range best {
+		switch {
+		case b.Section != "":
+			sections = append(sections, b.Section)
+		case b.Tier != "":
+			tiers = append(tiers, string(b.Tier))
+		default:
+			any = true
+		}
+	}
+	return sections, tiers, any
+}
+
+func (s *shelf) scanSeat(rows pgx.Rows) error {
+	var label string
+	seat := &seat{}
+	err := rows.Scan(&label, &seat.state, &seat.hold, &seat.until, &seat.allotment)
+	s.seats[label] = seat
+	return err
+}
+
+// chart gives the plan with what was just read of it.
+func (s *shelf) chart() *plan {
+	if len(s.read) > 0 {
+		s.plan = s.plan.with(s.read...)
+		s.plans.keep(s.journal, s.plan)
+		s.read = nil
+	}
+	return s.plan
+}
+
+// find gives a seat as the batch left it so far; false when the event has none of that
+// label. It panics when the seat wasn't asked for.
+func (s *shelf) find(label string) (seat, bool) {
+	at, ok := s.chart().spots[label]
+	if !ok {
+		return seat{}, false
+	}
+	if known := s.seats[label]; known != nil {
+		found := *known
+		found.spot = at
+		return found, true
+	}
+	letters, ok := s.rows[at.row.number]
+	if !ok {
+		panic("seats: seat " + label + " wasn't read")
+	}
+	return seat{spot: at, state: stateOf(letters[at.place])}, true
+}
+
+// apply makes the seats of a change what it says, in the entry of a seq. What this batch
+// hasn't read is left to the database, which refuses what can't be.
+func (s *shelf) apply(c *Change, seq ledger.Seq) {
+	record := recorded{*c, seq, make([]int, len(c.Seats))}
+	for i, label := range c.Seats {
+		was := s.seats[label]
+		if was == nil {
+			was = &seat{}
+		} else if !was.legal(c) {
+			panic(fmt.Sprintf("seats: entry %d: %s can't go from %s to %s", seq, label, was.state, c.To))
+		}
+		record.waves[i] = was.changes
+		s.seats[label] = &seat{state: c.To, hold: c.Hold, until: c.Until, allotment: c.Allotment,
+			changes: was.changes + 1}
+		if at, ok := s.chart().spots[label]; ok {
+			if letters, ok := s.rows[at.row.number]; ok {
+				letters[at.place] = c.To.letter()
+			}
+		}
+	}
+	s.changes = append(s.changes, record)
+}
+
+// Due is empty: seats come back with their holds.
+func (s *shelf) Due(time.Time) ([]ledger.Command, bool) { return nil, false }
+
+// Accounts is empty: the commands name theirs.
+func (s *shelf) Accounts(time.Time) []string { return nil }
+
+// The rows that decisions change.
+type (
+	changeRow struct{ Change }
+	loadRow   struct{ sections []*section }
+)
+
+// Changed is the row of a change of seats, for the decision that makes it.
+func Changed(c Change) ledger.Row { return changeRow{c} }
+
+// Keep records the change of seats.
+func (r changeRow) Keep(s *ledger.State) { shelfOf(s).apply(&r.Change, s.Head()) }
+
+// Keep records the sections and their seats.
+func (r loadRow) Keep(s *ledger.State) {
+	shelf := shelfOf(s)
+	shelf.plan = shelf.chart().with(r.sections...)
+	for _, section := range r.sections {
+		section.version = s.Head()
+		shelf.loaded = append(shelf.loaded, section)
+		for _, row := range shelf.plan.rowsOf(section) {
+			shelf.rows[row.number] = bytes.Repeat([]byte{Available.letter()}, len(row.labels))
+		}
+	}
+}
