@@ -19,11 +19,12 @@ func benchCommand() *cobra.Command {
 the same PostgreSQL. Without --database-url it runs on a private PostgreSQL, which is
 removed at the end.`,
 		Example: `  tierledger bench hot-tier --baseline --floor
+  tierledger bench seats --baseline
   tierledger bench sale`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(hotTierCommand(), saleCommand(), benchServerCommand())
+	c.AddCommand(hotTierCommand(), seatsCommand(), saleCommand(), benchServerCommand())
 	return c
 }
 
@@ -121,7 +122,7 @@ func benchServerCommand() *cobra.Command {
 			return s.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVar(&system, "system", string(bench.Product), "product, selling, row-lock or single-statement")
+	c.Flags().StringVar(&system, "system", string(bench.Product), "product, selling, row-lock, single-statement or seat-lock")
 	c.Flags().StringVar(&s.Profile, "profile", "", "write a CPU profile to `FILE`")
 	return c
 }

@@ -23,6 +23,7 @@ import (
 const (
 	rowLockConns         = 16
 	singleStatementConns = 4
+	seatLockConns        = 16
 )
 
 // maxBody is the service's own limit.
@@ -36,6 +37,7 @@ type baseline struct {
 	pool    *pgxpool.Pool
 	event   string // the one there is
 	journal ledger.JournalID
+	valid   func(holds.Line) error
 	place   func(ctx context.Context, pool *pgxpool.Pool, c claim) (placed, error)
 }
 
@@ -56,10 +58,14 @@ type placed struct {
 
 // openBaseline connects to the clones.
 func openBaseline(ctx context.Context, system System, databaseURL string) (*baseline, error) {
-	b := &baseline{place: placeUnderLock}
+	b := &baseline{valid: validQuantity, place: placeUnderLock}
 	conns := int32(rowLockConns)
-	if system == SingleStatement {
+	switch system {
+	case SingleStatement:
 		b.place, conns = placeInOne, singleStatementConns
+	case SeatLock:
+		b.valid, b.place, conns = validSeats, placeSeats, seatLockConns
+		b.HandleFunc("POST /v1/holds/{hold}/release", b.release)
 	}
 	var err error
 	if b.pool, err = openClones(ctx, databaseURL, conns); err != nil {
@@ -94,6 +100,11 @@ func openClones(ctx context.Context, databaseURL string, conns int32) (*pgxpool.
 // hold answers one request.
 func (b *baseline) hold(w http.ResponseWriter, r *http.Request) {
 	p, err := b.try(r)
+	respond(w, http.StatusCreated, p, err)
+}
+
+// respond answers with a hold or a refusal.
+func respond(w http.ResponseWriter, status int, p placed, err error) {
 	header := w.Header()
 	requestID, _ := uuid.NewV7()
 	header.Set("X-Request-Id", requestID.String())
@@ -107,7 +118,7 @@ func (b *baseline) hold(w http.ResponseWriter, r *http.Request) {
 	if p.replayed {
 		header.Set("Idempotency-Replayed", "true")
 	}
-	w.WriteHeader(http.StatusCreated)
+	w.WriteHeader(status)
 	_, _ = w.Write(p.data) // a client that went away is its own business
 }
 
@@ -129,14 +140,21 @@ func (b *baseline) try(r *http.Request) (placed, error) {
 		return placed{}, fault.BadField("items", "one line of one customer")
 	}
 	line := request.Items[0]
-	if line.Quantity < 1 || line.Quantity > holds.MaxQuantity {
-		return placed{}, holds.ErrInvalidQuantity.Because("%d", line.Quantity)
+	if err := b.valid(line); err != nil {
+		return placed{}, err
 	}
 	c, err := ledger.NewCommand(b.journal, principal, key, holds.KindPlaced, request, nil)
 	if err != nil {
 		return placed{}, err
 	}
 	return b.place(r.Context(), b.pool, claim{c, b.journal, request.Customer, line})
+}
+
+func validQuantity(line holds.Line) error {
+	if line.Quantity < 1 || line.Quantity > holds.MaxQuantity {
+		return holds.ErrInvalidQuantity.Because("%d", line.Quantity)
+	}
+	return nil
 }
 
 // refuse answers with a problem document.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,6 +155,12 @@ func (db *database) webhooks(ctx context.Context, event string) (n int64, err er
 	return n, err
 }
 
+// doubleHolds counts the seats that more than one hold claims.
+func (db *database) doubleHolds(ctx context.Context) (n int64, err error) {
+	err = db.pool.QueryRow(ctx, sqlDoubleHolds).Scan(&n)
+	return n, err
+}
+
 // rowsWritten counts the rows of the ledger's tables that were ever inserted or
 // updated. A session's may be missing until it has ended, so it waits for the
 // service's to end.
@@ -173,8 +180,8 @@ func (db *database) rowsWritten(ctx context.Context) (rows int64, err error) {
 }
 
 // clone makes the tables of the systems that the product is compared with: empty
-// but for one event, as it was opened.
-func (db *database) clone(ctx context.Context, event string) error {
+// but for one event, as it was opened. Further tables are cloned with them.
+func (db *database) clone(ctx context.Context, event string, further ...string) error {
 	var journal int64
 	if err := db.pool.QueryRow(ctx, sqlJournal, event).Scan(&journal); err != nil {
 		return fmt.Errorf("find event %s: %w", event, err)
@@ -185,7 +192,7 @@ func (db *database) clone(ctx context.Context, event string) error {
 				return err
 			}
 		}
-		for _, table := range clonedTables {
+		for _, table := range slices.Concat(clonedTables, further) {
 			if err := cloneTable(ctx, tx, table, journal); err != nil {
 				return fmt.Errorf("clone table %s: %w", table, err)
 			}

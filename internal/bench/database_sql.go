@@ -6,6 +6,9 @@ const schema = "tierledger_bench"
 // clonedTables are those that a hold reads or writes.
 var clonedTables = []string{"journals", "entries", "postings", "accounts", "events", "tiers", "prices", "holds"}
 
+// clonedSeats are those beside them that a hold of seats reads or writes.
+var clonedSeats = []string{"seat_sections", "seats", "seat_rows", "seat_changes"}
+
 // Statements that prepare and measure.
 const (
 	sqlDropSchema = `DROP SCHEMA IF EXISTS ` + schema + ` CASCADE`
@@ -55,6 +58,25 @@ WHERE journal_id = (` + sqlJournal + `)
 SELECT count(*)
 FROM webhooks
 WHERE journal_id = (` + sqlJournal + `)`
+
+	// Seats that more than one hold claims, each beyond the first.
+	sqlDoubleHolds = `
+SELECT coalesce(sum(n - 1), 0)::bigint
+FROM (SELECT count(*) AS n
+      FROM holds, json_array_elements(items) AS i (item), json_array_elements_text(item -> 'seats') AS s (seat)
+      WHERE status NOT IN ('released', 'expired')
+        AND item -> 'seats' IS NOT NULL
+      GROUP BY journal_id, seat
+      HAVING count(*) > 1) d`
+
+	// The last state that each seat of an event had come to by a version.
+	sqlStatesAt = `
+SELECT DISTINCT ON (s.seat) s.seat, c.state
+FROM seat_changes c
+CROSS JOIN unnest(c.seats) AS s (seat)
+WHERE c.journal_id = (` + sqlJournal + `)
+  AND c.seq <= $2
+ORDER BY s.seat, c.seq DESC, c.line DESC`
 
 	sqlServiceSessions = `
 SELECT count(*)

@@ -19,6 +19,12 @@
 // provider, capture; with a share of faults if wanted. At its end every order is held
 // against the provider's own report.
 //
+// [Seats] does the same for assigned seats: the product, with shoppers beside it who read
+// the map and follow its changes, and on clones
+//
+//	seat-lock         a transaction a request, SELECT … FOR UPDATE on the seats in order,
+//	                  SKIP LOCKED for the best available
+//
 // # Who runs where
 //
 // This process makes the load. The system under load is a child, a server on
@@ -28,6 +34,8 @@
 // # Truth
 //
 // Every answer is read whole; whatever is neither a hold nor a known refusal
-// counts as an error. At the end every invariant of the ledger is recomputed.
+// counts as an error, and so do seats that nobody asked for. No seat may be two holds' at
+// a time, in the database or in the clients' own book of their answers, ordered by the
+// versions that they tell. At the end every invariant of the ledger is recomputed.
 // What was lost on the way fails the run, however fast it was.
 package bench

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,7 +50,7 @@ func placeUnderLock(ctx context.Context, pool *pgxpool.Pool, c claim) (p placed,
 		if err != nil || p.replayed {
 			return err
 		}
-		if err := o.read(ctx, tx, &c); err != nil {
+		if err := o.read(ctx, tx, &c, sqlReadHead); err != nil {
 			return err
 		}
 		if err := o.judge(&c); err != nil {
@@ -80,9 +81,10 @@ func pastPlaced(ctx context.Context, q querier, c *claim) (placed, error) {
 	return p, err
 }
 
-func (o *offer) read(ctx context.Context, tx pgx.Tx, c *claim) error {
+// read reads the journal's head, with a statement that may lock it, and the accounts.
+func (o *offer) read(ctx context.Context, tx pgx.Tx, c *claim, head string) error {
 	var last time.Time
-	if err := tx.QueryRow(ctx, sqlReadHead, c.journal).Scan(&o.seq, &last, &o.hash, &o.now); err != nil {
+	if err := tx.QueryRow(ctx, head, c.journal).Scan(&o.seq, &last, &o.hash, &o.now); err != nil {
 		return err
 	}
 	if o.now.Before(last) {
@@ -114,38 +116,51 @@ func (o *offer) judge(c *claim) error {
 	return nil
 }
 
+// statement is one with its arguments.
+type statement struct {
+	sql  string
+	args []any
+}
+
 // write inserts and updates the rows of the hold, a statement a table.
 func (o *offer) write(ctx context.Context, tx pgx.Tx, c *claim) (placed, error) {
-	n, seq, mine := c.line.Quantity, o.seq+1, ledger.HeldBy(c.customer)
+	n, seq := c.line.Quantity, o.seq+1
 	h := holds.Hold{
 		ID: c.ID, Event: o.event, Customer: c.customer, Status: holds.Held, Version: seq,
 		CreatedAt: o.now, ExpiresAt: o.now.Add(time.Duration(o.holdSeconds) * time.Second),
 		Items: []holds.Item{{
-			Tier: c.line.Tier, Quantity: n, PriceVersion: o.priceVersion,
+			Tier: c.line.Tier, Quantity: n, PriceVersion: o.priceVersion, Seats: c.line.Seats,
 			UnitPrice: buckets.Money{Amount: o.price, Currency: o.currency},
 		}},
 		Total: buckets.Money{Amount: n * o.price, Currency: o.currency},
-	}
-	data, err := json.Marshal(h)
-	if err != nil {
-		return placed{}, err
 	}
 	items, err := json.Marshal(h.Items)
 	if err != nil {
 		return placed{}, err
 	}
+	return o.record(ctx, tx, c, holds.KindPlaced, &h, statement{
+		sqlInsertHold, []any{c.journal, c.ID, c.customer, h.Status, h.CreatedAt, h.ExpiresAt, items, h.Total.Amount, seq},
+	})
+}
+
+// record writes the entry that a hold has come to a state by, and what it does to the
+// accounts: it takes the line's tickets from those that are free, or gives them back
+// where that's negative. Further rows go with it.
+func (o *offer) record(ctx context.Context, tx pgx.Tx, c *claim, kind string, h *holds.Hold, rows ...statement) (placed, error) {
+	data, err := json.Marshal(h)
+	if err != nil {
+		return placed{}, err
+	}
+	n, seq, mine := c.line.Quantity, o.seq+1, ledger.HeldBy(c.customer)
 	hash := c.chain(o.hash, seq, o.now, data)
 	free, held, own := o.balances[ledger.Available]-n, o.balances[ledger.Held]+n, o.balances[mine]+n
-	for _, s := range []struct {
-		sql  string
-		args []any
-	}{
-		{sqlInsertEntry, []any{c.journal, seq, c.ID, holds.KindPlaced, o.now, c.Principal, c.Digest[:], data, hash}},
+	for _, s := range slices.Concat([]statement{
+		{sqlInsertEntry, []any{c.journal, seq, c.ID, kind, o.now, c.Principal, c.Digest[:], data, hash}},
 		{sqlInsertPostings, []any{c.journal, seq, c.line.Tier, -n, free, mine, n, own}},
 		{sqlUpsertAccounts, []any{c.journal, c.line.Tier, free, held, mine, own, seq}},
-		{sqlInsertHold, []any{c.journal, c.ID, c.customer, h.Status, h.CreatedAt, h.ExpiresAt, items, h.Total.Amount, seq}},
+	}, rows, []statement{
 		{sqlUpdateHead, []any{c.journal, seq, o.now, hash}},
-	} {
+	}) {
 		if _, err := tx.Exec(ctx, s.sql, s.args...); err != nil {
 			return placed{}, err
 		}

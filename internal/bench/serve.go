@@ -24,6 +24,7 @@ const (
 	Product         System = "product"
 	RowLock         System = "row-lock"
 	SingleStatement System = "single-statement"
+	SeatLock        System = "seat-lock"
 	// Selling is the product with the simulated payment provider beside it.
 	Selling System = "selling"
 )
@@ -59,10 +60,10 @@ func (s Server) Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) er
 		return serveProduct(ctx, productConfig(s.DatabaseURL), stdout, func() {})
 	case Selling:
 		return serveSelling(ctx, productConfig(s.DatabaseURL), stdout)
-	case RowLock, SingleStatement:
+	case RowLock, SingleStatement, SeatLock:
 		return serveBaseline(ctx, s.System, s.DatabaseURL, stdout)
 	}
-	return fmt.Errorf("--system must be %s, %s, %s or %s", Product, Selling, RowLock, SingleStatement)
+	return fmt.Errorf("--system must be %s, %s, %s, %s or %s", Product, Selling, RowLock, SingleStatement, SeatLock)
 }
 
 // productConfig is the service as it's run in production, for callers of this
@@ -123,6 +124,9 @@ func serveBaseline(ctx context.Context, system System, databaseURL string, stdou
 		return err
 	}
 	defer b.pool.Close()
+	if system == SeatLock {
+		defer b.sweep(ctx)()
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
