@@ -2,10 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // createEvent makes an event and, if it's given with it, loads its chart under the same
@@ -23,11 +26,35 @@ func (a *api) createEvent(ctx context.Context, c *call) (answer, error) {
 		receipt, err := a.Events.Create(ctx, c.caller.principal, key, body.Spec)
 		return accepted(http.StatusCreated, receipt.Seq, receipt), err
 	}
-	receipt, err := a.Events.CreateWith(ctx, c.caller.principal, key, body.Spec, body.Seating)
-	if err == nil {
-		_, err = a.Seats.Load(ctx, c.caller.principal, key, body.Event, *body.Seating)
+	created, err := a.Events.CreateWith(ctx, c.caller.principal, key, body.Spec, body.Seating)
+	if err != nil {
+		return answer{}, err
 	}
-	return accepted(http.StatusCreated, receipt.Seq, receipt), err
+	loaded, err := a.Seats.Load(ctx, c.caller.principal, key, body.Event, *body.Seating)
+	if err != nil {
+		return answer{}, err
+	}
+	created.Seq = loaded.Seq
+	created.Data, err = withSeats(created.Data, loaded.Data)
+	return accepted(http.StatusCreated, created.Seq, created), err
+}
+
+// withSeats gives an event, as it was created, with the tickets of its chart.
+func withSeats(created, loaded json.RawMessage) (json.RawMessage, error) {
+	var event buckets.EventView
+	var chart seats.ChartView
+	if err := errors.Join(json.Unmarshal(created, &event), json.Unmarshal(loaded, &chart)); err != nil {
+		return nil, err
+	}
+	event.Version = chart.Version
+	for _, s := range chart.Sections {
+		for i := range event.Tiers {
+			if t := &event.Tiers[i]; t.Tier == s.Tier {
+				t.Quantity += ledger.Amount(s.Seats)
+			}
+		}
+	}
+	return json.Marshal(event)
 }
 
 func (a *api) listEvents(ctx context.Context, c *call) (answer, error) {

@@ -182,7 +182,7 @@ func TestSeatingOfANewEvent(t *testing.T) {
 	w.get("/v1/events/e").refused(404, "event_not_found")
 
 	whole := inline(part("A", "front", 2, 5), part("B", "back", 1, 4))
-	first := w.post("/v1/events", "k", whole).is(201).has("event", "e", "version", 1)
+	first := w.post("/v1/events", "k", whole).is(201).has("event", "e", "version", 2, "tiers.0.quantity", 10, "tiers.1.quantity", 4)
 	w.post("/v1/events", "k", whole).is(201).repeats(first)
 	w.get("/v1/events/e/availability").has("tiers.1.available", 10, "tiers.0.available", 4, "version", 2)
 	w.post("/v1/events", "k", inline(part("A", "front", 2, 4))).refused(422, "idempotency_mismatch")
@@ -208,7 +208,7 @@ func TestSeatingIsFinishedByARepeat(t *testing.T) {
 	}
 	w.ask("e", "h", "alice", named("A-1-1")).refused(404, "seat_not_found").has("seats.0", "A-1-1")
 	for range 2 {
-		w.post("/v1/events", "k", whole).is(201).has("version", 1)
+		w.post("/v1/events", "k", whole).is(201).has("version", 2)
 		w.get("/v1/events/e/availability").has("tiers.1.available", 10, "version", 2)
 	}
 	w.ask("e", "h", "alice", named("A-1-1")).is(201)

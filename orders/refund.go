@@ -140,6 +140,9 @@ func (c *refund) lines(d *deal) ([]holds.Item, holds.Parts, error) {
 		}
 	}
 	for n, l := range asked {
+		if err := l.namesSeats(d.order, n); err != nil {
+			return nil, cost, err
+		}
 		need := l.Quantity
 		var owned ledger.Amount
 		for i := range d.order.Items {
@@ -151,10 +154,6 @@ func (c *refund) lines(d *deal) ([]holds.Item, holds.Parts, error) {
 			owned += all
 			if part.Quantity == 0 {
 				continue
-			}
-			if part.Quantity != all && line.Seats != nil && l.Seats == nil {
-				return nil, cost, seats.ErrSeatsRequired.Because("items[%d]: name the seats of %s", n, l.Tier).
-					With("field", fmt.Sprintf("items[%d].seats", n)).With("tier", l.Tier)
 			}
 			need -= part.Quantity
 			items = append(items, part)
@@ -169,6 +168,23 @@ func (c *refund) lines(d *deal) ([]holds.Item, holds.Parts, error) {
 		}
 	}
 	return items, cost, nil
+}
+
+// namesSeats refuses a part of the order's tickets of a tier that doesn't say which seats.
+func (l *RefundLine) namesSeats(o *Order, n int) error {
+	var owned ledger.Amount
+	seated := false
+	for i := range o.Items {
+		if line := &o.Items[i]; line.Tier == l.Tier {
+			owned += line.owned().Quantity
+			seated = seated || line.Seats != nil
+		}
+	}
+	if !seated || l.Seats != nil || l.Quantity >= owned {
+		return nil
+	}
+	return seats.ErrSeatsRequired.Because("items[%d]: name the seats of %s", n, l.Tier).
+		With("field", fmt.Sprintf("items[%d].seats", n)).With("tier", l.Tier)
 }
 
 // of gives what of a line is asked, up to a quantity, and how much the order owns of it:
