@@ -3,13 +3,12 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,10 +19,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tierledger/tierledger/holds"
-	"github.com/tierledger/tierledger/httpapi"
-	"github.com/tierledger/tierledger/internal/pg"
-	"github.com/tierledger/tierledger/internal/pgtest"
-	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/seats"
 )
 
@@ -31,6 +26,7 @@ import (
 type stream struct {
 	t      *testing.T
 	cancel context.CancelFunc
+	proto  int // major version of HTTP
 	body   io.ReadCloser
 	lines  *bufio.Scanner
 }
@@ -41,8 +37,11 @@ type happening struct {
 	changes seats.Changes
 }
 
-// streaming reads without a limit to the whole answer.
-var streaming = &http.Client{}
+// streaming reads without a limit to the whole answer, from tests' servers also over
+// HTTP/2.
+var streaming = &http.Client{Transport: &http.Transport{
+	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, DisableCompression: true,
+}}
 
 // follow opens a stream of changes: the path is below that of the events.
 func (w *world) follow(path string, headers ...string) *stream {
@@ -70,7 +69,7 @@ func (w *world) tryFollow(path string, headers ...string) (*stream, int) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := &stream{w.t, cancel, response.Body, bufio.NewScanner(response.Body)}
+	s := &stream{w.t, cancel, response.ProtoMajor, response.Body, bufio.NewScanner(response.Body)}
 	s.lines.Buffer(nil, 16<<20)
 	w.t.Cleanup(s.close)
 	h := response.Header
@@ -420,254 +419,5 @@ func TestFollowerGoesOnElsewhere(t *testing.T) {
 		released := w.post("/v1/holds/"+h.text("hold_id")+"/release", fmt.Sprint("r", n), "")
 		other.get("/v1/events/e/changes?after=" + h.text("version")).is(200)
 		other.get("/v1/events/e/changes?after="+released.is(200).text("version")).is(200).has("changes", "[]")
-	}
-}
-
-// second serves the same database from other stores, as a second process would. The server
-// may be changed first.
-func (w *world) second(change func(*httptest.Server)) *world {
-	w.t.Helper()
-	return w.on(pgtest.Stores(w.t, w.db, nil), change)
-}
-
-// on serves stores.
-func (w *world) on(s service.Stores, change func(*httptest.Server)) *world {
-	w.t.Helper()
-	other := *w
-	other.stores = s
-	server := httptest.NewUnstartedServer(httpapi.New(httpapi.Config{
-		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
-		Holds: s.Holds, Orders: s.Orders, Recon: s.Recon, LoopbackAdmin: true,
-	}))
-	if change != nil {
-		change(server)
-	}
-	server.Start()
-	w.t.Cleanup(server.Close)
-	w.t.Cleanup(s.Maps.Close)
-	other.url = server.URL
-	return &other
-}
-
-// The limits of a request's reading and writing aren't those of a stream; silence is
-// broken now and then.
-func TestStreamOutlastsTheServersLimits(t *testing.T) {
-	w := serve(t, nil)
-	w.house("e")
-	other := w.second(func(s *httptest.Server) {
-		s.Config.ReadTimeout, s.Config.WriteTimeout, s.Config.IdleTimeout = time.Second, time.Second, time.Second
-	})
-	s := other.follow("e/changes?after=2")
-	begun := time.Now()
-	for told := begun; time.Since(begun) < 4*time.Second; told = time.Now() {
-		got := s.event()
-		if got.id != "2" || got.changes.Event != "e" || len(got.changes.Changes) != 0 || got.changes.Changes == nil {
-			t.Fatalf("in silence the stream has %+v", got)
-		}
-		if took := time.Since(told); took > 10*time.Second {
-			t.Errorf("the silence lasted %s", took)
-		}
-	}
-	hold := w.ask("e", "h", "alice", named("A-1-1")).is(201)
-	if got := s.until(hold.text("version")); len(got.changes.Changes) != 1 || got.changes.Changes[0].State != seats.Held {
-		t.Errorf("the stream goes on with %+v", got)
-	}
-	s.close()
-	other.get("/v1/events/e/seatmap").is(200)
-}
-
-// followers waits until n follow the map.
-func (w *world) followers(n int64) {
-	w.t.Helper()
-	for begun := time.Now(); w.stores.Maps.Followers() != n; {
-		if time.Since(begun) > 20*time.Second {
-			w.t.Fatalf("%d follow the map, want %d", w.stores.Maps.Followers(), n)
-		}
-	}
-}
-
-// Whoever goes away is forgotten.
-func TestFollowersAreCounted(t *testing.T) {
-	w := serve(t, nil)
-	w.house("e")
-	a, b := w.follow("e/changes?after=2"), w.follow("e/changes?after=2")
-	a.event()
-	w.followers(2)
-	a.close()
-	w.followers(1)
-	b.close()
-	w.followers(0)
-	if n := w.stores.Maps.Cut(); n != 0 {
-		t.Errorf("%d were cut", n)
-	}
-}
-
-// narrow accepts connections that take little of what isn't read.
-type narrow struct{ net.Listener }
-
-func (l narrow) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err == nil {
-		err = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
-	}
-	return c, err
-}
-
-// A reader that doesn't read is cut off, and nobody else notices.
-func TestSlowFollowerIsCut(t *testing.T) {
-	w := serve(t, nil)
-	w.post("/v1/events", "k", seated("e", `"seating":`+chart(part("A", "front", 10, 100)))).is(201)
-	other := w.second(func(s *httptest.Server) { s.Listener = narrow{s.Listener} })
-	conn, err := net.Dial("tcp", strings.TrimPrefix(other.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprint(conn, "GET /v1/events/e/changes?after=2 HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
-	quick := other.follow("e/changes?after=2")
-	quick.event()
-	other.followers(2)
-	var labels []string
-	for r := range 10 {
-		for n := range 100 {
-			labels = append(labels, fmt.Sprintf("A-%d-%d", r+1, n+1))
-		}
-	}
-	begun, slowest, rounds := time.Now(), time.Duration(0), 0
-	for ; other.stores.Maps.Followers() > 1; rounds++ {
-		verb := []string{"block", "unblock"}[rounds%2]
-		asked := time.Now()
-		version := w.post("/v1/events/e/seats/"+verb, fmt.Sprint(verb, rounds), setAside("x", labels...)).is(200).text("version")
-		quick.until(version)
-		slowest = max(slowest, time.Since(asked))
-		if time.Since(begun) > 50*time.Second {
-			t.Fatal("the reader that doesn't read is still followed")
-		}
-	}
-	if slowest > 3*time.Second {
-		t.Errorf("the quick reader waited %s", slowest)
-	}
-	if cut := other.stores.Maps.Cut(); cut != 1 {
-		t.Errorf("%d were cut", cut)
-	}
-	if rounds < 5 {
-		t.Errorf("the reader was cut after %d changes", rounds)
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
-		t.Error("the connection of the cut reader stays open")
-	}
-}
-
-func isTimeout(err error) bool {
-	e, ok := err.(net.Error)
-	return ok && e.Timeout()
-}
-
-// A service that stops ends the streams at once, and needn't be waited for.
-func TestShutdownEndsStreams(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	c := service.Default()
-	c.DatabaseURL, c.Listen, c.LoopbackAdmin = db.ServiceURL(), "127.0.0.1:0", true
-	s, err := service.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, url: s.URL()}
-	w.house("e")
-	var streams []*stream
-	for range 3 {
-		streams = append(streams, w.follow("e/changes?after=2"))
-	}
-	for _, f := range streams {
-		f.event()
-	}
-	metrics := string(w.get("/metrics").is(200).body)
-	for _, line := range []string{"tierledger_map_followers 3", "tierledger_map_followers_cut_total 0"} {
-		if !strings.Contains(metrics, "\n"+line+"\n") {
-			t.Errorf("the metrics don't have %s", line)
-		}
-	}
-	begun := time.Now()
-	if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("the service took %s to stop", took)
-	}
-	for _, f := range streams {
-		for h, more := f.next(); more; h, more = f.next() {
-			if h.id != "2" {
-				t.Errorf("the stream goes on with %+v", h)
-			}
-		}
-		if err := f.lines.Err(); err != nil {
-			t.Errorf("the stream was torn: %v", err)
-		}
-	}
-}
-
-// The database is away: the map is served as it was last, streams stay open, and nothing
-// is sold.
-func TestMapWithoutTheDatabase(t *testing.T) {
-	w := serve(t, nil)
-	w.house("e")
-	w.post("/v1/events", "other", seated("other")).is(201)
-	proxy := pgtest.NewProxy(t, w.db)
-	pool, err := pg.Open(t.Context(), pg.Options{URL: proxy.ServiceURL(t, w.db), Name: t.Name(), MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	stores := service.Fit(service.Parts{Commits: pool, Reads: pool})
-	t.Cleanup(stores.Ledger.Close)
-	behind := w.on(stores, nil)
-	behind.get("/v1/events/other").is(200)
-	before := behind.get("/v1/events/e/seatmap").is(200)
-	s := behind.follow("e/changes?after=2")
-	s.event()
-
-	owner, err := pgx.Connect(t.Context(), w.db.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer owner.Close(context.Background())
-	proxy.Refuse(true)
-	const cut = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
-	if _, err := owner.Exec(t.Context(), cut, t.Name()); err != nil {
-		t.Fatal(err)
-	}
-	behind.ask("e", "h", "alice", named("A-1-1")).refused(503, "database_unavailable")
-	behind.get("/v1/events/other/seatmap").refused(503, "database_unavailable")
-	behind.get("/v1/events/e/seats/A-1-1").refused(503, "database_unavailable")
-	w.ask("e", "h", "alice", named("A-1-1")).is(201)
-	for begun := time.Now(); behind.get("/v1/events/e/changes?after=2").status != 503; {
-		if time.Since(begun) > 20*time.Second {
-			t.Fatal("changes are told without the database")
-		}
-	}
-	var after reply
-	for begun := time.Now(); time.Since(begun) < 2*time.Second; { // longer than it's kept anyway
-		after = behind.get("/v1/events/e/seatmap").is(200).has("version", 2, "as_of", before.text("as_of"), "total.available", 14)
-	}
-	behind.get("/v1/events/e/seatmap", "If-None-Match", after.header.Get("ETag")).is(304)
-	behind.get("/v1/events/e/changes?after=2").refused(503, "database_unavailable")
-	if n := stores.Maps.Followers(); n != 1 {
-		t.Errorf("%d follow the map, want 1", n)
-	}
-
-	proxy.Refuse(false)
-	if got := s.until("3"); len(got.changes.Changes) != 1 || len(got.changes.Changes[0].Seats) != 1 {
-		t.Errorf("the stream goes on with %+v", got)
-	}
-	behind.mapped("e", "3").has("total.available", 13, "total.held", 1)
-	if now := behind.get("/v1/events/e/seatmap").text("as_of"); now <= before.text("as_of") {
-		t.Error("the map's time didn't go on")
 	}
 }

@@ -439,7 +439,7 @@ func TestSeatMapOnTheWire(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(body, plain) {
-			t.Errorf("%s: got %s, want %s", accept, body, plain)
+			t.Errorf("%s: got %.40q, want %.40q", accept, body, plain)
 		}
 	}
 	for _, match := range []string{`"2"`, `W/"2"`, `"1", "2"`, "*"} {

@@ -25,9 +25,6 @@ type stream struct{ follower *seats.Follower }
 func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.follower.Stop()
 	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Time{}) != nil { // that of the request would end the stream
-		return
-	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
