@@ -36,7 +36,7 @@ func openJournal(t interface {
 }, spec buckets.Spec) *journal {
 	t.Helper()
 	j := &journal{shelf: Shelves()().(*shelf), ids: map[string]uuid.UUID{}, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
-	j.Memory = ledger.NewMemory(testJournal, buckets.NewShelf(), seats.Shelves()(), j.shelf)
+	j.Memory = ledger.NewMemory(testJournal, buckets.NewShelf(), seats.NewCharts().Shelf(), j.shelf)
 	c, err := buckets.OpenCommand(testJournal, spec)
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,7 @@ type api struct {
 	causes throttle
 
 	webhooks chan struct{} // places for those being taken in
+	charts   chan struct{} // places for those being read
 }
 
 // New makes the handler of every route. It's safe for concurrent use.
@@ -74,7 +75,7 @@ func New(c Config) http.Handler {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &api{Config: c, router: mux.NewRouter(), routes: make(map[*mux.Route]*route), about: about(c.Version),
-		webhooks: make(chan struct{}, maxWebhooks)}
+		webhooks: make(chan struct{}, maxWebhooks), charts: make(chan struct{}, maxCharts)}
 	for _, r := range a.table() {
 		methods := []string{r.method}
 		if r.method == http.MethodGet {

@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"errors"
+	"bytes"
 	"io"
 	"log/slog"
 	"mime"
@@ -164,24 +164,25 @@ func (c *call) text(most int64) ([]byte, error) {
 	return text, nil
 }
 
-// raw reads a body of any type, of at most some bytes.
+// raw reads a body of any type, of at most some bytes. Room for a large one is made as it
+// comes, not as it's announced.
 func (c *call) raw(most int64) ([]byte, error) {
 	size := c.request.ContentLength
 	if size > most {
 		return nil, tooLarge(most)
 	}
-	if size < 0 {
-		size = most + 1
+	var text bytes.Buffer
+	if size > 0 {
+		text.Grow(int(min(size, maxBody)) + bytes.MinRead)
 	}
-	text := make([]byte, size)
-	n, err := io.ReadFull(c.request.Body, text)
+	n, err := text.ReadFrom(io.LimitReader(c.request.Body, most+1))
 	switch {
-	case int64(n) > most:
+	case n > most:
 		return nil, tooLarge(most)
-	case err != nil && !errors.Is(err, io.EOF) && (c.request.ContentLength >= 0 || !errors.Is(err, io.ErrUnexpectedEOF)):
+	case err != nil:
 		return nil, fault.BadField("body", "couldn't be read to its end").From(err)
 	}
-	return text[:n], nil
+	return text.Bytes(), nil
 }
 
 func tooLarge(most int64) error { return fault.BadField("body", "must have at most %d bytes", most) }

@@ -13,10 +13,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // maxDepth bounds nesting: no request has more than five levels.
 const maxDepth = 16
+
+// maxValues bounds the names, values and brackets of a body: more than the largest chart
+// has. What is built of a body takes far more memory than its text.
+const maxValues = 25 * seats.MaxSeats
 
 // decode reads a JSON object into the struct that dst points to, strictly: names
 // exactly as in the tags and each at most once, integers as integers, nothing that
@@ -45,6 +50,7 @@ func decode(text []byte, dst any) error {
 // object (RFC 8259, in UTF-8, each name once), nulls, control characters, depth.
 func inspect(text []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
+	values := 0
 	for first := true; ; first = false {
 		token, err := d.ReadToken()
 		if err == io.EOF && !first {
@@ -53,7 +59,10 @@ func inspect(text []byte) error {
 		if err != nil {
 			return malformed(err)
 		}
+		values++
 		switch kind := token.Kind(); {
+		case values > maxValues:
+			return fault.BadField("body", "has too many values: a chart of %d seats, the largest, has fewer", seats.MaxSeats)
 		case first && kind != '{':
 			return fault.BadField("body", "must be an object")
 		case kind == 'n':

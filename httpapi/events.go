@@ -14,6 +14,11 @@ import (
 // createEvent makes an event and, if it's given with it, loads its chart under the same
 // key: that's of another journal. A repeat finishes what was begun.
 func (a *api) createEvent(ctx context.Context, c *call) (answer, error) {
+	leave, err := a.enter(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
 	var body eventBody
 	key, err := c.commandOf(maxChart, &body)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
@@ -18,7 +19,26 @@ import (
 // so much more that one with too many seats is told so.
 const maxChart = 32 << 20
 
+// maxCharts bounds the charts that are read at one time: each takes a hundred megabytes
+// while it is.
+const maxCharts = 2
+
+// enter waits for a place to read a chart; leave gives it back.
+func (a *api) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case a.charts <- struct{}{}:
+		return func() { <-a.charts }, nil
+	case <-ctx.Done():
+		return nil, ledger.ErrOverloaded.Because("other charts are being loaded").After(time.Second)
+	}
+}
+
 func (a *api) loadChart(ctx context.Context, c *call) (answer, error) {
+	leave, err := a.enter(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
 	var chart seats.Chart
 	key, err := c.commandOf(maxChart, &chart)
 	if err != nil {

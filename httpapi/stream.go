@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,6 +13,10 @@ import (
 // streamTimeout bounds one write to a follower; the sockets' buffers have been full for as
 // long.
 const streamTimeout = 5 * time.Second
+
+// streamLife is about how long a stream lasts; whoever follows comes again where it was. A
+// key that's no longer good ends with it, and followers spread over new processes.
+const streamLife = 15 * time.Minute
 
 // reconnect tells a browser how long to wait before it comes again, in milliseconds.
 const reconnect = "retry: 2000\n\n"
@@ -33,9 +38,13 @@ func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := w.Write([]byte(reconnect)); err != nil {
 		return
 	}
+	over := time.NewTimer(streamLife + rand.N(streamLife/4)) // not all at once
+	defer over.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
+			return
+		case <-over.C:
 			return
 		case b, ok := <-s.follower.Batches:
 			if !ok || control.SetWriteDeadline(time.Now().Add(streamTimeout)) != nil {

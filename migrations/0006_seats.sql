@@ -14,8 +14,8 @@ CREATE TABLE seat_sections (
     tier       text     COLLATE "C" NOT NULL,
     rows       json     NOT NULL, -- [{row, rank, seats: [{seat, x, y, accessible, aisle}]}]
     version    bigint   NOT NULL, -- seq of the entry that loaded it
-    CONSTRAINT seat_sections_pkey PRIMARY KEY (journal_id, section),
-    CONSTRAINT seat_sections_position_key UNIQUE (position, journal_id)
+    CONSTRAINT seat_sections_pkey PRIMARY KEY (journal_id, position),
+    CONSTRAINT seat_sections_section_key UNIQUE (section, journal_id)
 );
 
 -- One row per seat. No index is on what changes, so a change touches the row alone.

@@ -402,10 +402,10 @@ ALTER TABLE ONLY public.seat_rows
     ADD CONSTRAINT seat_rows_pkey PRIMARY KEY (journal_id, row_number);
 
 ALTER TABLE ONLY public.seat_sections
-    ADD CONSTRAINT seat_sections_pkey PRIMARY KEY (journal_id, section);
+    ADD CONSTRAINT seat_sections_pkey PRIMARY KEY (journal_id, "position");
 
 ALTER TABLE ONLY public.seat_sections
-    ADD CONSTRAINT seat_sections_position_key UNIQUE ("position", journal_id);
+    ADD CONSTRAINT seat_sections_section_key UNIQUE (section, journal_id);
 
 ALTER TABLE ONLY public.seats
     ADD CONSTRAINT seats_pkey PRIMARY KEY (journal_id, seat);

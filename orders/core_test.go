@@ -58,7 +58,7 @@ func openJournal(t testing.TB, policy string, ga, vip ledger.Amount) *journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offer, places, claims, kept := buckets.NewShelf(), seats.Shelves()(), holds.Shelves()(), cases.NewShelf()
+	offer, places, claims, kept := buckets.NewShelf(), seats.NewCharts().Shelf(), holds.Shelves()(), cases.NewShelf()
 	j := &journal{
 		TB: t, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), shelf: NewShelf().(*shelf),
 		holds: *rows[map[uuid.UUID]*holds.Hold](claims, "holds"), ahead: rows[[]*holds.Hold](claims, "ahead"),

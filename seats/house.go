@@ -30,7 +30,8 @@ type house struct {
 	head    ledger.Seq // of the journal
 	heads   [][]byte   // of rows, as JSON
 
-	recent []Delta    // all changes after a version, MaxChanges at most
+	recent []Delta    // all changes after a version, as many as a reader gets
+	weight int        // seats of those
 	first  ledger.Seq // that version
 
 	groups    [groups]group
@@ -93,11 +94,11 @@ func (h *house) catchUp(ctx context.Context) (bool, error) {
 	var deltas []Delta
 	q := &pgx.Batch{}
 	q.Queue(sqlHead, int64(h.journal)).QueryRow(func(row pgx.Row) error { return row.Scan(&head, &asOf) })
-	q.Queue(sqlChangesAfter, int64(h.journal), int64(h.version), MaxChanges+1).Query(collect(&deltas))
+	q.Queue(sqlChangesAfter, int64(h.journal), int64(h.version), MaxChanges+1, maxChangedSeats).Query(collect(&deltas))
 	if err := h.maps.reads.SendBatch(ctx, q).Close(); err != nil {
 		return false, err
 	}
-	if len(deltas) > MaxChanges || !h.knows(deltas) {
+	if tooMany(deltas) || !h.knows(deltas) {
 		return false, nil
 	}
 	for _, d := range deltas {
@@ -110,6 +111,19 @@ func (h *house) catchUp(ctx context.Context) (bool, error) {
 	h.remember(deltas)
 	h.head, h.asOf = max(head, h.version), asOf.UTC()
 	return true, nil
+}
+
+// tooMany tells whether changes are more than a reader gets.
+func tooMany(deltas []Delta) bool {
+	return len(deltas) > MaxChanges || seatsOf(deltas) > maxChangedSeats
+}
+
+// seatsOf counts the seats of changes, one of several changes as often.
+func seatsOf(deltas []Delta) (n int) {
+	for i := range deltas {
+		n += len(deltas[i].Seats)
+	}
+	return n
 }
 
 // knows tells whether the chart has all seats that changed.
@@ -127,14 +141,21 @@ func (h *house) knows(deltas []Delta) bool {
 // remember keeps the last changes, for readers that are a little behind.
 func (h *house) remember(deltas []Delta) {
 	h.recent = append(h.recent, deltas...)
-	if more := len(h.recent) - MaxChanges; more > 0 {
-		h.first = h.recent[more-1].Version
-		h.recent = append([]Delta(nil), h.recent[more:]...)
+	h.weight += seatsOf(deltas)
+	drop := 0
+	for len(h.recent)-drop > MaxChanges || h.weight > maxChangedSeats {
+		h.weight -= len(h.recent[drop].Seats)
+		h.first = h.recent[drop].Version
+		drop++
+	}
+	if drop > 0 {
+		h.recent = append([]Delta(nil), h.recent[drop:]...)
 	}
 }
 
 // load reads the whole map, of one moment. Whoever follows must do so too.
 func (h *house) load(ctx context.Context) error {
+	known := h.maps.charts.of(h.journal)
 	tx, err := h.maps.reads.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
@@ -146,7 +167,7 @@ func (h *house) load(ctx context.Context) error {
 	var asOf time.Time
 	q := &pgx.Batch{}
 	q.Queue(sqlHead, int64(h.journal)).QueryRow(func(row pgx.Row) error { return row.Scan(&head, &asOf) })
-	q.Queue(sqlSections, int64(h.journal), len(h.plan.sections)).Query(func(rows pgx.Rows) error {
+	q.Queue(sqlSections, int64(h.journal), len(known.sections)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			s, err := scanSection(rows)
 			if err != nil {
@@ -171,8 +192,8 @@ func (h *house) load(ctx context.Context) error {
 		return err
 	}
 	h.dropAll()
-	h.plan, h.letters, h.version, h.head, h.asOf = h.plan.with(sections...), letters, version, head, asOf.UTC()
-	h.recent, h.first, h.heads = nil, version, headsOf(h.plan)
+	h.plan, h.letters, h.version, h.head, h.asOf = h.maps.charts.extend(h.journal, known, sections), letters, version, head, asOf.UTC()
+	h.recent, h.weight, h.first, h.heads = nil, 0, version, headsOf(h.plan)
 	h.latest.Store(nil)
 	return nil
 }
@@ -192,18 +213,18 @@ func (h *house) since(ctx context.Context, after ledger.Seq) ([]Delta, error) {
 	defer cancel()
 	var older []Delta
 	q := &pgx.Batch{}
-	q.Queue(sqlChangesAfter, int64(h.journal), int64(after), MaxChanges+1).Query(collect(&older))
+	q.Queue(sqlChangesAfter, int64(h.journal), int64(after), MaxChanges+1, maxChangedSeats).Query(collect(&older))
 	if err := h.maps.reads.SendBatch(ctx, q).Close(); err != nil {
 		return nil, pg.Fault(fmt.Errorf("read the changes of %s: %w", h.event, err))
+	}
+	if tooMany(older) {
+		return nil, h.gap("too much has happened since version %d", after)
 	}
 	for i, d := range older {
 		if d.Version > h.version { // the map doesn't have it yet
 			older = older[:i]
 			break
 		}
-	}
-	if len(older) > MaxChanges {
-		return nil, h.gap("more than %d changes have happened since version %d", MaxChanges, after)
 	}
 	return older, nil
 }

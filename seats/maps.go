@@ -30,13 +30,13 @@ const (
 	// MaxChanges bounds how far behind a reader may be to get the changes since: beyond
 	// it the snapshot is smaller.
 	MaxChanges = 10_000
+	// maxChangedSeats bounds the seats of those changes.
+	maxChangedSeats = 50_000
 	// maxPending bounds what waits for a follower that reads slowly, in batches: some
 	// seconds. Then it's cut.
 	maxPending = 8
 	// maxFollowers bounds those of a process: each is a connection with its buffers.
 	maxFollowers = 20_000
-	// forgetAfter is how long nobody asks for a map until its memory is given back.
-	forgetAfter = 10 * time.Minute
 	// readTimeout bounds one reading of the database.
 	readTimeout = 5 * time.Second
 )
@@ -47,9 +47,11 @@ const (
 type Maps struct {
 	events *buckets.Store
 	reads  *pgxpool.Pool
+	charts *Charts
 
 	mu        sync.Mutex
 	houses    map[ledger.JournalID]*house
+	swept     time.Time // by the process's clock
 	closed    bool
 	loops     sync.WaitGroup
 	followers atomic.Int64
@@ -57,8 +59,8 @@ type Maps struct {
 }
 
 // NewMaps makes maps that read from a pool. Close them before it.
-func NewMaps(events *buckets.Store, reads *pgxpool.Pool) *Maps {
-	return &Maps{events: events, reads: reads, houses: make(map[ledger.JournalID]*house)}
+func NewMaps(events *buckets.Store, reads *pgxpool.Pool, charts *Charts) *Maps {
+	return &Maps{events: events, reads: reads, charts: charts, houses: make(map[ledger.JournalID]*house)}
 }
 
 // Followers counts those who follow a map now; Cut those who were cut off because they
@@ -77,8 +79,8 @@ func (m *Maps) house(ctx context.Context, event string) (*house, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.houses[journal]
+	m.forget()
 	if h == nil {
-		m.forget()
 		h = &house{maps: m, event: event, journal: journal, plan: noPlan}
 		m.houses[journal] = h
 	}
@@ -86,8 +88,13 @@ func (m *Maps) house(ctx context.Context, event string) (*house, error) {
 	return h, nil
 }
 
-// forget gives back the maps that nobody has asked for in a while. The caller holds mu.
+// forget gives back the maps that nobody has asked for in a while; it looks now and then.
+// The caller holds mu.
 func (m *Maps) forget() {
+	if time.Since(m.swept) < forgetAfter/10 {
+		return
+	}
+	m.swept = time.Now()
 	for journal, h := range m.houses {
 		if h.mu.TryLock() { // else somebody asks now
 			if h.followed() == 0 && time.Since(h.asked) > forgetAfter {

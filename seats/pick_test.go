@@ -21,7 +21,7 @@ type drawn struct {
 
 // draw makes a shelf of one section whose rows have been read.
 func draw(rows ...drawn) *shelf {
-	s := newShelf(&plans{})
+	s := newShelf(NewCharts())
 	given := Section{Section: "A", Tier: "front"}
 	for i, d := range rows {
 		r := Row{Row: fmt.Sprint(i + 1), Rank: &d.rank}

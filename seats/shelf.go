@@ -3,7 +3,6 @@ package seats
 import (
 	"bytes"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,31 +20,11 @@ type Want struct {
 	Chart bool     // the chart alone
 }
 
-// plans remembers the charts that were loaded: they never change.
-type plans struct{ byJournal sync.Map } // ledger.JournalID -> *plan
-
-func (p *plans) of(j ledger.JournalID) *plan {
-	if known, ok := p.byJournal.Load(j); ok {
-		return known.(*plan)
-	}
-	return noPlan
-}
-
-// keep remembers a longer chart.
-func (p *plans) keep(j ledger.JournalID, next *plan) {
-	for {
-		known, ok := p.byJournal.LoadOrStore(j, next)
-		if !ok || len(known.(*plan).sections) >= len(next.sections) || p.byJournal.CompareAndSwap(j, known, next) {
-			return
-		}
-	}
-}
-
 // shelf holds the seats of one batch: those that commands name, and the rows from which
 // they may choose.
 type shelf struct {
 	journal ledger.JournalID
-	plans   *plans
+	charts  *Charts
 	plan    *plan
 	seats   map[string]*seat // by label: those that were read or changed
 	rows    map[int][]byte   // letters of the rows that were read, by number
@@ -62,14 +41,11 @@ type recorded struct {
 	waves []int // of each seat: how often this batch has changed it before
 }
 
-// Shelves makes the shelves of a process's batches.
-func Shelves() func() ledger.Shelf {
-	p := &plans{}
-	return func() ledger.Shelf { return newShelf(p) }
-}
+// Shelf makes an empty shelf for a batch.
+func (c *Charts) Shelf() ledger.Shelf { return newShelf(c) }
 
-func newShelf(p *plans) *shelf {
-	return &shelf{plans: p, plan: noPlan, seats: make(map[string]*seat), rows: make(map[int][]byte)}
+func newShelf(c *Charts) *shelf {
+	return &shelf{charts: c, plan: noPlan, seats: make(map[string]*seat), rows: make(map[int][]byte)}
 }
 
 func shelfOf(s *ledger.State) *shelf { return ledger.ShelfOf[*shelf](s) }
@@ -80,7 +56,7 @@ func (s *shelf) Read(q *ledger.Reads) {
 	if q.Journal == ledger.System {
 		return
 	}
-	s.journal, s.plan = q.Journal, s.plans.of(q.Journal)
+	s.journal = q.Journal
 	var all Want
 	for _, c := range q.Commands {
 		if w, ok := c.Body.(Wanting); ok {
@@ -90,6 +66,7 @@ func (s *shelf) Read(q *ledger.Reads) {
 		}
 	}
 	if all.Chart {
+		s.plan = s.charts.of(q.Journal)
 		s.readChart(q)
 	}
 	if len(all.Seats) > 0 {
@@ -143,9 +120,7 @@ func (s *shelf) scanSeat(rows pgx.Rows) error {
 // chart gives the plan with what was just read of it.
 func (s *shelf) chart() *plan {
 	if len(s.read) > 0 {
-		s.plan = s.plan.with(s.read...)
-		s.plans.keep(s.journal, s.plan)
-		s.read = nil
+		s.plan, s.read = s.charts.extend(s.journal, s.plan, s.read), nil
 	}
 	return s.plan
 }

@@ -82,21 +82,11 @@ INSERT INTO seat_changes (journal_id, seq, line, state, hold_id, seats)
 SELECT $1, c.seq, c.line, c.state, nullif(c.hold_id, ` + noHold + `), string_to_array(c.seats, ' ')
 FROM unnest($2::bigint[], $3::smallint[], $4::text[], $5::uuid[], $6::text[]) AS c (seq, line, state, hold_id, seats)`
 
-	// A seat, with what the chart says of its row. Rows are numbered section by section.
 	sqlSeat = `
-SELECT s.state, s.hold_id, s.until, s.allotment, s.version, s.row_number, s.place, c.section, c.tier, f.first, c.rows
-FROM seats s
-JOIN seat_rows r ON r.journal_id = s.journal_id
-                AND r.row_number = s.row_number
-JOIN seat_sections c ON c.journal_id = s.journal_id
-                    AND c.section = r.section
-CROSS JOIN LATERAL (
-    SELECT min(row_number) AS first
-    FROM seat_rows
-    WHERE journal_id = s.journal_id
-      AND section = c.section) f
-WHERE s.journal_id = $1
-  AND s.seat = $2`
+SELECT state, hold_id, until, allotment, version
+FROM seats
+WHERE journal_id = $1
+  AND seat = $2`
 
 	// Reads for the map; nothing decides by them.
 	sqlHead = `
@@ -104,13 +94,18 @@ SELECT seq, clock_timestamp()
 FROM journals
 WHERE journal_id = $1`
 
+	// Changes after a version: so many, and of so many seats, that it's more than a reader
+	// gets if there are more.
 	sqlChangesAfter = `
 SELECT seq, state, seats
-FROM seat_changes
-WHERE journal_id = $1
-  AND seq > $2
-ORDER BY seq, line
-LIMIT $3`
+FROM (SELECT seq, line, state, seats, sum(cardinality(seats)) OVER (ORDER BY seq, line) AS total
+      FROM seat_changes
+      WHERE journal_id = $1
+        AND seq > $2
+      ORDER BY seq, line
+      LIMIT $3) c
+WHERE total - cardinality(seats) <= $4
+ORDER BY seq, line`
 
 	sqlRows = `
 SELECT states, version

@@ -21,11 +21,12 @@ type Store struct {
 	ledger *ledger.Ledger
 	events *buckets.Store
 	reads  *pgxpool.Pool
+	charts *Charts
 }
 
 // NewStore makes a store that commits through a ledger and reads from a pool.
-func NewStore(l *ledger.Ledger, events *buckets.Store, reads *pgxpool.Pool) *Store {
-	return &Store{ledger: l, events: events, reads: reads}
+func NewStore(l *ledger.Ledger, events *buckets.Store, reads *pgxpool.Pool, charts *Charts) *Store {
+	return &Store{ledger: l, events: events, reads: reads, charts: charts}
 }
 
 // Load adds a chart's sections to an event, and their seats as tickets to the tiers, all
@@ -90,32 +91,28 @@ func (s *Store) Get(ctx context.Context, event, label string) (SeatView, error) 
 		return SeatView{}, err
 	}
 	v := SeatView{Seat: label}
-	var row int
-	var place int
-	var section Section
-	var first int
-	var text []byte
-	err = s.reads.QueryRow(ctx, sqlSeat, int64(journal), label).Scan(&v.State, &v.HoldID, &v.Until, &v.Allotment, &v.Version,
-		&row, &place, &section.Section, &section.Tier, &first, &text)
-	if errors.Is(err, pgx.ErrNoRows) {
+	err = s.reads.QueryRow(ctx, sqlSeat, int64(journal), label).
+		Scan(&v.State, &v.HoldID, &v.Until, &v.Allotment, &v.Version)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return SeatView{}, notFound([]string{label})
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &section.Rows)
-	}
-	if err != nil {
+	case err != nil:
 		return SeatView{}, pg.Fault(fmt.Errorf("read seat %s of %s: %w", label, event, err))
 	}
-	at := section.Rows[row-first]
-	v.Section, v.Tier, v.Row, v.Accessible = section.Section, section.Tier, at.Row, at.Seats[place].Accessible
+	chart, err := s.charts.read(ctx, s.reads, journal)
+	if err != nil {
+		return SeatView{}, err
+	}
+	at := chart.spots[label]
+	v.Section, v.Tier, v.Row, v.Accessible = at.row.section.Section.Section, at.tier(), at.row.name, at.row.seats[at.place].Accessible
 	return v, nil
 }
 
 // scanSection reads a section of the chart.
-func scanSection(rows pgx.Rows) (*section, error) {
+func scanSection(row pgx.CollectableRow) (*section, error) {
 	s := &section{}
 	var text []byte
-	err := rows.Scan(&s.Section.Section, &s.Name, &s.Tier, &text, &s.version)
+	err := row.Scan(&s.Section.Section, &s.Name, &s.Tier, &text, &s.version)
 	if err != nil {
 		return nil, err
 	}

@@ -65,17 +65,18 @@ type Parts struct {
 // Fit puts the stores together. Close the orders before the ledger, and that before the
 // pools.
 func Fit(p Parts) Stores {
+	charts := seats.NewCharts()
 	l := ledger.New(ledger.Options{
 		Pool: p.Commits, Observe: p.Observe,
 		Shelves: []func() ledger.Shelf{
-			buckets.NewShelf, seats.Shelves(), holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
+			buckets.NewShelf, charts.Shelf, holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
 		},
 	})
 	reader := ledger.NewReader(p.Reads)
 	events := buckets.NewStore(l, reader, p.Reads)
 	s := Stores{
 		Ledger: l, Reader: reader, Events: events,
-		Seats: seats.NewStore(l, events, p.Reads), Maps: seats.NewMaps(events, p.Reads),
+		Seats: seats.NewStore(l, events, p.Reads, charts), Maps: seats.NewMaps(events, p.Reads, charts),
 		Holds: holds.NewStore(l, events, p.Reads), Cases: cases.NewStore(events, p.Reads),
 	}
 	s.Orders = orders.NewStore(orders.Options{
