@@ -21,7 +21,7 @@ type choice struct {
 	seats  *seats.Selection // nil when no line is about seats
 	wanted []quantity       // of tiers that the request names
 	ofAny  ledger.Amount    // seats of whatever tier
-	free   []quantity       // of those, what the best available came to
+	took   []quantity       // of those, what the best available came to
 	lines  []chosen
 }
 
@@ -46,7 +46,7 @@ func (c *choice) exist() error {
 			}
 			tier = best.Tier
 			if best.Section != "" {
-				of, ok := c.seats.Section(best.Section)
+				of, ok := c.seats.TierOfSection(best.Section)
 				if !ok {
 					return seats.ErrSectionNotFound.Because("%q", best.Section).With("section", best.Section)
 				}
@@ -84,7 +84,7 @@ func (c *choice) quantities() error {
 		case l.Seats != nil:
 			ofSeats += len(l.Seats)
 			for _, label := range l.Seats {
-				tier, _ := c.seats.Tier(label)
+				tier, _ := c.seats.TierOf(label)
 				c.wanted = addUp(c.wanted, c.offer.Tiers[tier], 1)
 			}
 			if ofSeats > MaxSeats {
@@ -126,7 +126,7 @@ func invalidQuantity(field string, most int) error {
 func (c *choice) tierOf(b *seats.Best) *buckets.Tier {
 	tier := b.Tier
 	if b.Section != "" {
-		tier, _ = c.seats.Section(b.Section)
+		tier, _ = c.seats.TierOfSection(b.Section)
 	}
 	return c.offer.Tiers[tier]
 }
@@ -163,7 +163,7 @@ func (c *choice) choose() error {
 			}
 		case l.Seats != nil:
 			c.bySeat(l.Seats)
-		case l.BestAvailable == nil:
+		default:
 			tier := c.offer.Tiers[l.Tier]
 			byQuantity = addUp(byQuantity, tier, l.Quantity)
 			c.lines = append(c.lines, chosen{tier: tier, n: l.Quantity})
@@ -192,7 +192,7 @@ func (c *choice) bySeat(labels []string) {
 	first := len(c.lines)
 next:
 	for _, label := range labels {
-		tier, _ := c.seats.Tier(label)
+		tier, _ := c.seats.TierOf(label)
 		for i := first; i < len(c.lines); i++ {
 			if l := &c.lines[i]; l.tier.Tier == tier {
 				l.n++
@@ -215,8 +215,8 @@ func (c *choice) best(b *seats.Best) error {
 	if labels != nil {
 		if c.tierOf(b) == nil {
 			for _, label := range labels {
-				tier, _ := c.seats.Tier(label)
-				c.free = addUp(c.free, c.offer.Tiers[tier], 1)
+				tier, _ := c.seats.TierOf(label)
+				c.took = addUp(c.took, c.offer.Tiers[tier], 1)
 			}
 		}
 		c.bySeat(labels)
@@ -258,7 +258,7 @@ func (c *choice) room(b *seats.Best) error {
 
 // askedOf is what the request wants of a tier so far.
 func (c *choice) askedOf(tier ledger.Unit) (n ledger.Amount) {
-	for _, w := range slices.Concat(c.wanted, c.free) {
+	for _, w := range slices.Concat(c.wanted, c.took) {
 		if w.tier.Tier == tier {
 			n += w.n
 		}

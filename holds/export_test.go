@@ -4,6 +4,8 @@ package holds
 var Statements = map[string]string{
 	"sqlAhead":           sqlAhead,
 	"sqlBatchHolds":      sqlBatchHolds,
+	"sqlDueSeats":        sqlDueSeats,
+	"sqlSeatsOfHolds":    sqlSeatsOfHolds,
 	"sqlInsertHolds":     sqlInsertHolds,
 	"sqlUpdateHolds":     sqlUpdateHolds,
 	"sqlHold":            sqlHold,

@@ -94,8 +94,8 @@ func WithinLimits(s *ledger.State, customer string, items []Item) error {
 	return withinLimits(s, customer, tiersOf(s, items, false), 0)
 }
 
-// Fits tells whether tickets that nobody holds could be sold to a customer now. Their seats
-// must have been asked for; see seats.Wanting. Errors: ErrLimitExceeded,
+// Fits tells whether tickets that nobody holds could be sold to a customer now: those of a
+// hold that a command named. Errors: ErrLimitExceeded,
 // seats.ErrSeatUnavailable, ErrSoldOut or ErrTemporarilyHeld.
 func Fits(s *ledger.State, customer string, items []Item) error {
 	wanted := tiersOf(s, items, true)

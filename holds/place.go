@@ -72,8 +72,7 @@ func (r *Request) validate() error {
 }
 
 // maxNamed bounds the seats that a request names before anything is known of them: more
-// than can be held, so that those of a request that's a little too large are looked at
-// first.
+// than can be held, so that one that doesn't exist is told before they're too many.
 const maxNamed = 20
 
 func (l *Line) validate(field string) error {
@@ -82,7 +81,7 @@ func (l *Line) validate(field string) error {
 	case l.Seats != nil && l.BestAvailable != nil || byQuantity && (l.Seats != nil || l.BestAvailable != nil):
 		return fault.BadField(field, "is a tier with a quantity, or seats, or best_available")
 	case l.Seats != nil:
-		if len(l.Seats) > maxNamed {
+		if n := len(l.Seats); n == 0 || n > maxNamed {
 			return invalidQuantity(field+".seats", MaxSeats)
 		}
 		return seats.ValidLabels(field+".seats", l.Seats, maxNamed)

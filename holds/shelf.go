@@ -16,6 +16,9 @@ import (
 const (
 	// maxDue bounds the expiries that a batch carries; the next batch goes on.
 	maxDue = 256
+	// maxDueSeats bounds the holds whose seats are read with those: more than can run out
+	// at the same time as the last of them, which a batch has placed.
+	maxDueSeats = maxDue + 512
 	// maxNext is how many holds ahead a refusal looks for the next to run out.
 	maxNext = 8
 )
@@ -70,6 +73,7 @@ func (s *shelf) Read(q *ledger.Reads) {
 		}
 		return err
 	}, sqlAhead, maxDue, maxNext, s.marks.of(q.Journal))
+	seats.Queue(q, sqlDueSeats, maxDueSeats, s.marks.of(q.Journal))
 	for _, c := range q.Commands {
 		if n, ok := c.Body.(Naming); ok {
 			for _, id := range n.HoldIDs() {
@@ -87,6 +91,7 @@ func (s *shelf) Read(q *ledger.Reads) {
 		}
 		return err
 	}, sqlBatchHolds, s.named)
+	seats.Queue(q, sqlSeatsOfHolds, s.named)
 }
 
 // Due gives an expiry for every hold that has run out.
@@ -196,36 +201,57 @@ type (
 	changedRow struct{ *Hold }
 )
 
+// Check refuses seats that can't be held.
+func (r placedRow) Check(s *ledger.State) error { return checkSeats(s, r.change()) }
+
 // Keep records a new hold, and that its seats are held.
 func (r placedRow) Keep(s *ledger.State) {
 	shelf := shelfOf(s)
 	shelf.holds[r.ID] = r.Hold
 	shelf.placed = append(shelf.placed, r.Hold)
-	r.seats(s, seats.Change{To: seats.Held, Until: &r.ExpiresAt})
+	keepSeats(s, r.change())
 }
 
-// Keep records that a hold has changed. Its seats go with it: sold when it's bought, free
-// when it ends otherwise.
+func (r placedRow) change() seats.Change {
+	return seats.Change{Seats: Seats(r.Items), To: seats.Held, Hold: r.ID, Until: &r.ExpiresAt}
+}
+
+// Check refuses a change that the hold's seats don't allow.
+func (r changedRow) Check(s *ledger.State) error { return checkSeats(s, r.change(s)) }
+
+// Keep records that a hold has changed, and its seats with it.
 func (r changedRow) Keep(s *ledger.State) {
 	shelf := shelfOf(s)
-	h := shelf.holds[r.ID]
-	claimed := h.Status.Claims()
+	h, c := shelf.holds[r.ID], r.change(s)
 	*h = *r.Hold
 	if !slices.Contains(shelf.changed, h) { // a statement can't change a row twice
 		shelf.changed = append(shelf.changed, h)
 	}
-	switch {
-	case claimed && h.Status == Confirmed:
-		h.seats(s, seats.Change{To: seats.Sold})
-	case claimed && !h.Status.Claims():
-		h.seats(s, seats.Change{To: seats.Available})
-	}
+	keepSeats(s, c)
 }
 
-// seats makes a change of the hold's seats, if it has any.
-func (h *Hold) seats(s *ledger.State, c seats.Change) {
-	if c.Seats = Seats(h.Items); len(c.Seats) > 0 {
-		c.Hold = h.ID
+// change is what becomes of the hold's seats: they're sold when it's bought, and free when
+// it ends otherwise.
+func (r changedRow) change(s *ledger.State) seats.Change {
+	c := seats.Change{Hold: r.ID}
+	switch claimed := shelfOf(s).holds[r.ID].Status.Claims(); {
+	case claimed && r.Status == Confirmed:
+		c.Seats, c.To = Seats(r.Items), seats.Sold
+	case claimed && !r.Status.Claims():
+		c.Seats, c.To = Seats(r.Items), seats.Available
+	}
+	return c
+}
+
+func checkSeats(s *ledger.State, c seats.Change) error {
+	if len(c.Seats) == 0 {
+		return nil
+	}
+	return seats.Changed(c).Check(s)
+}
+
+func keepSeats(s *ledger.State, c seats.Change) {
+	if len(c.Seats) > 0 {
 		seats.Changed(c).Keep(s)
 	}
 }

@@ -1,5 +1,7 @@
 package holds
 
+import "github.com/tierledger/tierledger/seats"
+
 // Every statement on holds.
 const (
 	holdColumns = `hold_id, customer, status, created_at, expires_at, pay_until, items, total, version`
@@ -35,6 +37,40 @@ CROSS JOIN LATERAL (
     WHERE journal_id = $1
       AND hold_id = k.id
     OFFSET 0) h`
+
+	// The seats of the holds that sqlAhead gives as due, or of one that came due between
+	// the two.
+	sqlDueSeats = `
+SELECT ` + seats.Columns + `
+FROM (
+    SELECT items
+    FROM holds
+    WHERE journal_id = $1
+      AND status = 'held'
+      AND expires_at >= $3
+      AND expires_at <= (SELECT clock_timestamp())
+    ORDER BY expires_at
+    LIMIT $2) h` + seatsOfItems
+
+	sqlSeatsOfHolds = `
+SELECT ` + seats.Columns + `
+FROM unnest($2::uuid[]) AS k (id)
+CROSS JOIN LATERAL (
+    SELECT items
+    FROM holds
+    WHERE journal_id = $1
+      AND hold_id = k.id
+    OFFSET 0) h` + seatsOfItems
+
+	seatsOfItems = `
+CROSS JOIN LATERAL json_array_elements(h.items) AS i (item)
+CROSS JOIN LATERAL json_array_elements_text(i.item -> 'seats') AS n (label)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM seats
+    WHERE journal_id = $1
+      AND seat = n.label
+    OFFSET 0) s`
 
 	sqlInsertHolds = `
 INSERT INTO holds (journal_id, hold_id, customer, status, created_at, expires_at, pay_until, items, total, version)

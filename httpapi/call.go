@@ -132,11 +132,8 @@ func unquote(s string) (string, bool) {
 }
 
 // body reads a JSON body into the struct that dst points to.
-func (c *call) body(dst any) error { return c.bodyOf(maxBody, dst) }
-
-// bodyOf is body for one of at most some bytes.
-func (c *call) bodyOf(most int64, dst any) error {
-	text, err := c.text(most)
+func (c *call) body(dst any) error {
+	text, err := c.text(maxBody)
 	if err != nil {
 		return err
 	}

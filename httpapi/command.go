@@ -9,17 +9,23 @@ import (
 
 // command reads what a command needs: its key, and its body into the struct that
 // dst points to.
-func (c *call) command(dst any) (key string, err error) { return c.commandOf(maxBody, dst) }
+func (c *call) command(dst any) (key string, err error) {
+	return c.commandOf(maxBody, func(text []byte) error { return decode(text, dst) })
+}
 
-// commandOf is command with a body of at most some bytes.
-func (c *call) commandOf(most int64, dst any) (key string, err error) {
+// commandOf is command with a body of at most some bytes, which a function reads.
+func (c *call) commandOf(most int64, read func([]byte) error) (key string, err error) {
 	if key, err = c.key(); err != nil {
 		return "", err
 	}
 	if err := c.unconditional(); err != nil {
 		return "", err
 	}
-	return key, c.bodyOf(most, dst)
+	text, err := c.text(most)
+	if err != nil {
+		return "", err
+	}
+	return key, read(text)
 }
 
 // conditional reads what a command needs that honours If-Match: its key, and the

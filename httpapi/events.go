@@ -14,13 +14,8 @@ import (
 // createEvent makes an event and, if it's given with it, loads its chart under the same
 // key: that's of another journal. A repeat finishes what was begun.
 func (a *api) createEvent(ctx context.Context, c *call) (answer, error) {
-	leave, err := a.enter(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	defer leave()
 	var body eventBody
-	key, err := c.commandOf(maxChart, &body)
+	key, err := a.chartCommand(ctx, c, &body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -39,9 +34,9 @@ func (a *api) createEvent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	created.Seq = loaded.Seq
-	created.Data, err = withSeats(created.Data, loaded.Data)
-	return accepted(http.StatusCreated, created.Seq, created), err
+	view, err := withSeats(created.Data, loaded.Data)
+	return answer{status: http.StatusCreated, body: view, version: loaded.Seq,
+		replayed: created.Replayed && loaded.Replayed}, err
 }
 
 // withSeats gives an event, as it was created, with the tickets of its chart.

@@ -15,32 +15,28 @@ import (
 	"github.com/tierledger/tierledger/seats"
 )
 
-// maxChart bounds the body of a call with a chart: the largest that an event may have, and
-// so much more that one with too many seats is told so.
-const maxChart = 32 << 20
-
-// maxCharts bounds the charts that are read at one time: each takes a hundred megabytes
-// while it is.
+// maxCharts bounds the charts that are decoded at one time: each takes a hundred megabytes
+// meanwhile.
 const maxCharts = 2
 
-// enter waits for a place to read a chart; leave gives it back.
-func (a *api) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case a.charts <- struct{}{}:
-		return func() { <-a.charts }, nil
-	case <-ctx.Done():
-		return nil, ledger.ErrOverloaded.Because("other charts are being loaded").After(time.Second)
-	}
+// chartCommand is command for a body that may have a chart.
+func (a *api) chartCommand(ctx context.Context, c *call, dst any) (key string, err error) {
+	return c.commandOf(seats.MaxChartBytes, func(text []byte) error {
+		if len(text) > maxBody {
+			select {
+			case a.charts <- struct{}{}:
+				defer func() { <-a.charts }()
+			case <-ctx.Done():
+				return ledger.ErrOverloaded.Because("other charts are being read").After(time.Second)
+			}
+		}
+		return decode(text, dst)
+	})
 }
 
 func (a *api) loadChart(ctx context.Context, c *call) (answer, error) {
-	leave, err := a.enter(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	defer leave()
 	var chart seats.Chart
-	key, err := c.commandOf(maxChart, &chart)
+	key, err := a.chartCommand(ctx, c, &chart)
 	if err != nil {
 		return answer{}, err
 	}

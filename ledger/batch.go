@@ -71,8 +71,13 @@ type Reads struct {
 	// Locked says that the journal is locked: no other batch is under way, and what
 	// is read is all there is.
 	Locked bool
+	state  *State
 	batch  *pgx.Batch
 }
+
+// ShelfIn finds the shelf of type S of the batch that's being read, for a package whose
+// rows lead to those of another.
+func ShelfIn[S Shelf](r *Reads) S { return ShelfOf[S](r.state) }
 
 // Queue adds a query; each is called for every row. The first argument of the
 // query is the journal, args follow.
@@ -139,7 +144,7 @@ func (b *batch) queueReads(q *pgx.Batch, journal string, locked bool) {
 		ids[i] = r.command.ID
 		codes = append(codes, r.command.Body.Accounts()...)
 	}
-	reads := &Reads{Journal: s.Journal, Commands: commands, Locked: locked, batch: q}
+	reads := &Reads{Journal: s.Journal, Commands: commands, Locked: locked, state: s, batch: q}
 	reads.Queue(func(rows pgx.Rows) error {
 		found = true
 		var hash []byte

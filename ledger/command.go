@@ -40,6 +40,13 @@ type Leg struct {
 // leaves itself there.
 type Row interface{ Keep(s *State) }
 
+// Checked is a Row that may not fit what was read; it's asked before anything of the
+// decision is applied. Its error is a bug, or a damaged row: the command fails alone.
+type Checked interface {
+	Row
+	Check(s *State) error
+}
+
 // Command is a request to change one journal, under an idempotency key.
 type Command struct {
 	ID        uuid.UUID

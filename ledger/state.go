@@ -119,6 +119,11 @@ func (s *State) apply(c Command, d Decision) error {
 	if err == nil && len(d.Data) == 0 {
 		err = errNoData
 	}
+	for _, row := range d.Rows {
+		if c, ok := row.(Checked); ok && err == nil {
+			err = c.Check(s)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Kind, err)
 	}

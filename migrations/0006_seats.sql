@@ -31,12 +31,15 @@ CREATE TABLE seats (
     allotment  text     COLLATE "C" NOT NULL, -- of a blocked seat: whom it's set aside for, '' for nobody
     version    bigint   NOT NULL, -- seq of the last entry that changed it
     CONSTRAINT seats_pkey PRIMARY KEY (journal_id, seat),
-    CONSTRAINT seats_place_key UNIQUE (row_number, journal_id, place),
     CONSTRAINT seats_state CHECK (state IN ('available', 'held', 'sold', 'blocked')),
     CONSTRAINT seats_hold CHECK (hold_id IS NOT NULL OR state NOT IN ('held', 'sold')),
     CONSTRAINT seats_until CHECK ((until IS NOT NULL) = (state = 'held')),
     CONSTRAINT seats_allotment CHECK (allotment = '' OR state = 'blocked')
 ) WITH (fillfactor = 50);
+
+-- Partial, though no row is left out: what looks for a seat by its label doesn't say the
+-- condition, so a plan that's made while the table is empty can't take this index for it.
+CREATE UNIQUE INDEX seats_place_key ON seats (journal_id, row_number, place) WHERE row_number >= 0;
 
 -- The states of a row's seats, a letter a seat, computed from them in the commit that
 -- changes them: for whatever looks at many seats at once.
@@ -59,6 +62,7 @@ CREATE TABLE seat_changes (
     state      text     COLLATE "C" NOT NULL, -- that the seats came to
     hold_id    uuid,
     seats      text[]   COLLATE "C" NOT NULL,
+    CONSTRAINT seat_changes_seats CHECK (cardinality(seats) > 0),
     CONSTRAINT seat_changes_pkey PRIMARY KEY (journal_id, seq, line),
     CONSTRAINT seat_changes_state CHECK (state IN ('available', 'held', 'sold', 'blocked'))
 );

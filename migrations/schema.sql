@@ -274,6 +274,7 @@ CREATE TABLE public.seat_changes (
     state text NOT NULL COLLATE pg_catalog."C",
     hold_id uuid,
     seats text[] NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT seat_changes_seats CHECK ((cardinality(seats) > 0)),
     CONSTRAINT seat_changes_state CHECK ((state = ANY (ARRAY['available'::text, 'held'::text, 'sold'::text, 'blocked'::text])))
 );
 
@@ -410,9 +411,6 @@ ALTER TABLE ONLY public.seat_sections
 ALTER TABLE ONLY public.seats
     ADD CONSTRAINT seats_pkey PRIMARY KEY (journal_id, seat);
 
-ALTER TABLE ONLY public.seats
-    ADD CONSTRAINT seats_place_key UNIQUE (row_number, journal_id, place);
-
 ALTER TABLE ONLY public.tiers
     ADD CONSTRAINT tiers_pkey PRIMARY KEY (journal_id, tier);
 
@@ -444,6 +442,8 @@ CREATE INDEX report_lines_created ON public.report_lines USING btree (provider, 
 CREATE INDEX report_lines_line ON public.report_lines USING btree (provider, line_id);
 
 CREATE INDEX report_lines_operation_id ON public.report_lines USING btree (operation_id) WHERE (operation_id IS NOT NULL);
+
+CREATE UNIQUE INDEX seats_place_key ON public.seats USING btree (journal_id, row_number, place) WHERE (row_number >= 0);
 
 CREATE INDEX webhooks_due ON public.webhooks USING btree (due_at) WHERE (due_at IS NOT NULL);
 

@@ -2,7 +2,6 @@ package orders
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
-	"github.com/tierledger/tierledger/seats"
 )
 
 // Kinds of this package's entries.
@@ -50,25 +48,10 @@ type ref struct {
 	customer  string
 	organiser string
 	provider  string
-	seats     seatsOf
 }
 
-// seatsOf are the labels of an order's seats, as its row's items name them.
-type seatsOf []string
-
-// UnmarshalJSON reads items.
-func (l *seatsOf) UnmarshalJSON(text []byte) error {
-	var items []holds.Item
-	err := json.Unmarshal(text, &items)
-	*l = holds.Seats(items)
-	return err
-}
-
-// columns are where a row's columns go: the order, its hold, customer, provider, items.
-func (r *ref) columns() []any { return []any{&r.order, &r.hold, &r.customer, &r.provider, &r.seats} }
-
-// Wants names the order's seats.
-func (r ref) Wants() seats.Want { return seats.Want{Seats: r.seats} }
+// columns are where a row's columns go: the order, its hold, customer, provider.
+func (r *ref) columns() []any { return []any{&r.order, &r.hold, &r.customer, &r.provider} }
 
 // OrderIDs names the order.
 func (r ref) OrderIDs() []uuid.UUID { return []uuid.UUID{r.order} }

@@ -31,14 +31,14 @@ LIMIT $4`
                  LIMIT 1), '')`
 
 	sqlRefOfOrder = `
-SELECT o.order_id, o.hold_id, o.customer, ` + firstProvider + `, o.items
+SELECT o.order_id, o.hold_id, o.customer, ` + firstProvider + `
 FROM orders o
 WHERE o.journal_id = $1
   AND o.order_id = $2`
 
 	// Fenced, as the batch's reads are: a join is planned on an empty table, and kept.
 	sqlRefOfOperation = `
-SELECT o.order_id, o.hold_id, o.customer, p.provider, o.items
+SELECT o.order_id, o.hold_id, o.customer, p.provider
 FROM (
     SELECT *
     FROM operations
@@ -53,7 +53,7 @@ CROSS JOIN LATERAL (
     OFFSET 0) o`
 
 	sqlDueOperations = `
-SELECT p.journal_id, p.order_id, o.hold_id, o.customer, p.provider, o.items, p.operation_id
+SELECT p.journal_id, p.order_id, o.hold_id, o.customer, p.provider, p.operation_id
 FROM (
     SELECT *
     FROM operations
@@ -68,7 +68,7 @@ CROSS JOIN LATERAL (
     OFFSET 0) o`
 
 	sqlDueOrders = `
-SELECT o.journal_id, o.order_id, o.hold_id, o.customer, ` + firstProvider + `, o.items, o.order_id
+SELECT o.journal_id, o.order_id, o.hold_id, o.customer, ` + firstProvider + `, o.order_id
 FROM orders o
 WHERE o.due_at <= (SELECT clock_timestamp())
 ORDER BY o.due_at

@@ -157,7 +157,7 @@ func (s *Store) Checkout(ctx context.Context, principal, key string, hold uuid.U
 		return Answer{}, err
 	}
 	journal, _ := ledger.JournalOf(hold)
-	to := ref{order: OrderID(journal, hold), hold: hold, customer: h.Customer, seats: holds.Seats(h.Items)}
+	to := ref{order: OrderID(journal, hold), hold: hold, customer: h.Customer}
 	if h.PayUntil != nil { // there's an order already
 		if to, _, err = s.findRef(ctx, journal, sqlRefOfOrder, to.order); err != nil {
 			return Answer{}, err

@@ -13,6 +13,7 @@ const (
 	MaxSeats      = 100_000   // of an event: the largest arenas, and a load that fits one transaction
 	MaxSections   = 1_000     // of an event
 	MaxRowSeats   = 200       // of a row
+	MaxChartBytes = 32 << 20  // of its JSON: what has far too many seats is told so
 	MaxCoordinate = 1_000_000 // in whatever unit the chart is drawn
 	maxPart       = 16        // bytes of a section's, row's or seat's name
 	maxName       = 200       // bytes of a section's display name

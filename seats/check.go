@@ -79,18 +79,53 @@ WHERE NOT CASE
     ELSE state = 'available' AND hold_id IS NULL
     END`},
 
-	{Name: "seats_posted", Says: "an entry's postings of free tickets are the seats that it freed, less those that it took", SQL: `
-SELECT format('journal %s entry %s tier %s: posts %s, its seats come to %s', journal_id, seq, tier, coalesce(p.amount, 0), coalesce(c.n, 0))
-FROM (SELECT p.journal_id, p.seq, p.unit AS tier, p.amount
+	{Name: "seats_posted", Says: "an entry's postings of tickets are the seats that came to each state, less those that left it", SQL: `
+SELECT format('journal %s entry %s tier %s %s: posts %s, its seats come to %s', journal_id, seq, tier, state, coalesce(p.amount, 0), coalesce(c.n, 0))
+FROM (SELECT p.journal_id, p.seq, p.unit AS tier, split_part(p.account, ':', 1) COLLATE "C" AS state, sum(p.amount)::bigint AS amount
       FROM postings p
       JOIN tiers t ON t.journal_id = p.journal_id AND t.tier = p.unit AND t.seated
-      WHERE p.account = 'available' AND ($1::bigint IS NULL OR p.journal_id = $1)) p
-FULL JOIN (SELECT h.journal_id, h.seq, s.tier,
-                  count(*) FILTER (WHERE h.state = 'available') - count(*) FILTER (WHERE h.was = 'available') AS n
-           FROM (` + history + `) h
-           JOIN seats s ON s.journal_id = h.journal_id AND s.seat = h.seat
-           GROUP BY 1, 2, 3
-           HAVING count(*) FILTER (WHERE h.state = 'available') <> count(*) FILTER (WHERE h.was = 'available')) c
-       USING (journal_id, seq, tier)
+      WHERE p.account <> 'capacity' AND ($1::bigint IS NULL OR p.journal_id = $1)
+      GROUP BY 1, 2, 3, 4
+      HAVING sum(p.amount) <> 0) p
+FULL JOIN (SELECT m.journal_id, m.seq, s.tier, m.state COLLATE "C" AS state, sum(m.n)::bigint AS n
+           FROM (SELECT journal_id, seq, seat, state, 1 AS n FROM (` + history + `) came
+                 UNION ALL
+                 SELECT journal_id, seq, seat, was, -1 FROM (` + history + `) went WHERE was IS NOT NULL) m
+           JOIN seats s ON s.journal_id = m.journal_id AND s.seat = m.seat
+           GROUP BY 1, 2, 3, 4
+           HAVING sum(m.n) <> 0) c USING (journal_id, seq, tier, state)
 WHERE p.amount IS DISTINCT FROM c.n`},
+
+	{Name: "seats_loaded", Says: "the chart's sections are those of the entries that loaded them, in their order", SQL: `
+SELECT format('journal %s section %s: differs from entry %s', coalesce(c.journal_id, e.journal_id), coalesce(c.section, e.section), e.seq)
+FROM (SELECT c.journal_id, c.section, c.position, c.name, c.tier, c.version, encode(sha256(c.rows::text::bytea), 'hex') AS digest
+      FROM seat_sections c
+      WHERE $1::bigint IS NULL OR c.journal_id = $1) c
+FULL JOIN (SELECT e.journal_id, e.seq, s.*, row_number() OVER (PARTITION BY e.journal_id ORDER BY e.seq, l.n) - 1 AS position
+           FROM entries e
+           CROSS JOIN LATERAL json_array_elements(e.data -> 'sections') WITH ORDINALITY AS l (given, n)
+           CROSS JOIN LATERAL json_to_record(l.given) AS s (section text, name text, tier text, digest text)
+           WHERE e.kind = 'chart.loaded' AND ($1::bigint IS NULL OR e.journal_id = $1)) e
+       ON e.journal_id = c.journal_id AND e.section = c.section
+WHERE (c.position, c.name, c.tier, c.version, c.digest) IS DISTINCT FROM (e.position, e.name, e.tier, e.seq, e.digest)`},
+
+	{Name: "seats_set_aside", Says: "a blocked seat is set aside for whom the entry that blocked it says", SQL: `
+SELECT format('journal %s seat %s: for %s, entry %s says %s', s.journal_id, s.seat, s.allotment, s.version, e.data ->> 'allotment')
+FROM seats s
+LEFT JOIN entries e ON e.journal_id = s.journal_id AND e.seq = s.version AND e.kind = 'seats.blocked'
+WHERE s.state = 'blocked'
+  AND s.allotment IS DISTINCT FROM CASE WHEN e.seq IS NOT NULL THEN coalesce(e.data ->> 'allotment', '') END
+  AND ($1::bigint IS NULL OR s.journal_id = $1)`},
+
+	{Name: "seats_entered", Says: "seats change with entries of the kinds that change them", SQL: `
+SELECT format('journal %s entry %s line %s: %s seats became %s by %s', c.journal_id, c.seq, c.line, cardinality(c.seats), c.state, e.kind)
+FROM seat_changes c
+LEFT JOIN entries e ON e.journal_id = c.journal_id AND e.seq = c.seq
+WHERE ($1::bigint IS NULL OR c.journal_id = $1)
+  AND NOT coalesce(CASE c.state
+      WHEN 'held' THEN e.kind = 'hold.placed'
+      WHEN 'blocked' THEN e.kind = 'seats.blocked'
+      WHEN 'sold' THEN e.kind LIKE 'order.%'
+      ELSE e.kind IN ('chart.loaded', 'seats.unblocked', 'hold.released', 'hold.expired') OR e.kind LIKE 'order.%'
+      END, false)`},
 }

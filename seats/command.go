@@ -1,6 +1,9 @@
 package seats
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -32,6 +35,7 @@ type SectionView struct {
 	Rows       int         `json:"rows"`
 	Seats      int         `json:"seats"`
 	Accessible int         `json:"accessible"`
+	Digest     string      `json:"digest"` // of the rows as they're kept: SHA-256, in hex
 }
 
 // load adds sections to an event's chart, and their tickets to the tiers.
@@ -50,16 +54,13 @@ func (l *load) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err := l.fits(offer, known); err != nil {
 		return ledger.Decision{}, err
 	}
-	view := ChartView{Event: offer.Event.Event, Version: s.NextSeq(), Seats: l.chart.Size()}
+	view := ChartView{Event: offer.Event.Event, Version: s.NextSeq(), Seats: l.chart.Size(), Sections: l.chart.View()}
 	var legs []ledger.Leg
 	var sections []*section
 	for _, given := range l.chart.Sections {
-		if given.Name == "" {
-			given.Name = given.Section
-		}
+		given.Name = given.display()
 		sections = append(sections, &section{Section: given})
 		legs = append(legs, buckets.Supply(given.Tier, ledger.Amount(given.size()))...)
-		view.Sections = append(view.Sections, given.view())
 	}
 	data, err := json.Marshal(view)
 	return ledger.Decision{Kind: KindChartLoaded, Legs: legs, Data: data, Rows: []ledger.Row{loadRow{sections}}}, err
@@ -97,8 +98,31 @@ func (l *load) fits(offer *buckets.Shelf, known *plan) error {
 	return nil
 }
 
+// rows are a section's rows as they're kept.
+func (s *Section) rows() []byte {
+	text, err := json.Marshal(s.Rows)
+	if err != nil {
+		panic(err) // a Row has nothing that can't be JSON
+	}
+	return text
+}
+
+// display is the section's name for display.
+func (s *Section) display() string { return cmp.Or(s.Name, s.Section) }
+
+// View tells what a chart has, as it's told when it's loaded.
+func (c *Chart) View() []SectionView {
+	views := make([]SectionView, len(c.Sections))
+	for i := range c.Sections {
+		views[i] = c.Sections[i].view()
+	}
+	return views
+}
+
 func (s *Section) view() SectionView {
-	v := SectionView{Section: s.Section, Name: s.Name, Tier: s.Tier, Rows: len(s.Rows), Seats: s.size()}
+	sum := sha256.Sum256(s.rows())
+	v := SectionView{Section: s.Section, Name: s.display(), Tier: s.Tier, Rows: len(s.Rows), Seats: s.size(),
+		Digest: hex.EncodeToString(sum[:])}
 	for i := range s.Rows {
 		for _, seat := range s.Rows[i].Seats {
 			if seat.Accessible {
@@ -158,11 +182,15 @@ func BlockCommand(journal ledger.JournalID, principal, key string, r BlockReques
 	if err := r.validate(to); err != nil {
 		return ledger.Command{}, err
 	}
-	kind := KindBlocked
-	if to == Available {
-		kind = KindUnblocked
+	body := &setAside{r, to}
+	return ledger.NewCommand(journal, principal, key, body.kind(), r, body)
+}
+
+func (b *setAside) kind() string {
+	if b.to == Available {
+		return KindUnblocked
 	}
-	return ledger.NewCommand(journal, principal, key, kind, r, &setAside{r, to})
+	return KindBlocked
 }
 
 func (b *setAside) Accounts() []string { return []string{ledger.Available, ledger.Blocked} }
@@ -180,7 +208,7 @@ func (b *setAside) Decide(s *ledger.State) (ledger.Decision, error) {
 	var legs []ledger.Leg
 	for _, label := range b.request.Seats {
 		seat, _ := shelf.find(label)
-		t, free := seat.reason(s.Now)
+		t, free := seat.reason(label, s.Now)
 		if b.to == Blocked && !free || b.to == Available && seat.state != Blocked {
 			wrong = append(wrong, t)
 		}
@@ -197,17 +225,13 @@ func (b *setAside) Decide(s *ledger.State) (ledger.Decision, error) {
 	case len(wrong) > 0:
 		return ledger.Decision{}, ErrNotBlocked.Because("%s is %s", wrong[0].Seat, wrong[0].Reason).With("seats", wrong)
 	}
-	kind := KindBlocked
-	if b.to == Available {
-		kind = KindUnblocked
-	}
 	r := b.request
 	data, err := json.Marshal(BlockView{
 		Event: buckets.ShelfOf(s).Event.Event, Version: s.NextSeq(), State: b.to, Seats: r.Seats, Reason: r.Reason,
 		Allotment: r.Allotment,
 	})
 	return ledger.Decision{
-		Kind: kind, Legs: legs, Data: data,
+		Kind: b.kind(), Legs: legs, Data: data,
 		Rows: []ledger.Row{Changed(Change{Seats: r.Seats, To: b.to, Allotment: r.Allotment})},
 	}, err
 }

@@ -1,7 +1,6 @@
 package seats
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -26,19 +25,26 @@ func (h *house) followed() (n int) {
 	return n
 }
 
-// join adds a follower to the smallest group, which is told everything first.
-func (h *house) join() *Follower {
+// join adds a follower that has seen a version, and tells it what it missed: up to what its
+// group, the smallest, has been told.
+func (h *house) join(seen ledger.Seq, missed []Delta) *Follower {
 	g := &h.groups[0]
 	for i := range h.groups {
 		if len(h.groups[i].members) < len(g.members) {
 			g = &h.groups[i]
 		}
 	}
-	g.tell()
+	if seen > g.version {
+		g.tell() // it's ahead of the group
+	}
 	if len(g.members) == 0 {
 		*g = group{house: h, members: make(map[*Follower]struct{}), version: h.version, spoke: time.Now()}
 	}
+	for len(missed) > 0 && missed[len(missed)-1].Version > g.version {
+		missed = missed[:len(missed)-1]
+	}
 	c := make(chan Batch, maxPending)
+	c <- h.batch(missed, g.version)
 	f := &Follower{Batches: c, group: g, batches: c}
 	g.members[f] = struct{}{}
 	h.maps.followers.Add(1)
@@ -66,8 +72,9 @@ func (h *house) goOn() bool {
 		return false
 	}
 	h.turn = (h.turn + 1) % groups
-	if h.refresh(context.Background(), turnEvery/2) == nil {
-		h.groups[h.turn].tell()
+	g := &h.groups[h.turn]
+	if len(g.members) > 0 && h.refresh(h.maps.life, turnEvery/2) == nil {
+		g.tell()
 	}
 	return true
 }
@@ -85,7 +92,7 @@ func (g *group) tell() {
 		g.dropAll()
 		return
 	}
-	b := h.batch(h.recentAfter(g.version))
+	b := h.batch(h.recentAfter(g.version), h.version)
 	g.version, g.spoke = h.version, time.Now()
 	for f := range g.members {
 		select {
@@ -119,27 +126,30 @@ func (h *house) dropAll() {
 	}
 }
 
-// batch renders changes for all followers: of each seat the last state that it came to.
-func (h *house) batch(list []Delta) Batch {
-	data, err := json.Marshal(h.changes(h.merge(list)))
+// batch renders changes up to a version: of each seat the last state that it came to.
+func (h *house) batch(list []Delta, version ledger.Seq) Batch {
+	changes := h.changes(merge(list, version))
+	changes.Version = version
+	data, err := json.Marshal(changes)
 	if err != nil {
 		panic(err) // a Delta has nothing that can't be JSON
 	}
-	return Batch{h.version, data}
+	return Batch{version, data}
 }
 
-// merge makes one change of all that led to the same state, up to the map's version.
-func (h *house) merge(list []Delta) []Delta {
+// merge makes one change of all that led to the same state, up to a version.
+func merge(list []Delta, version ledger.Seq) []Delta {
 	last := make(map[string]State)
 	for _, d := range list {
 		for _, label := range d.Seats {
 			last[label] = d.State
 		}
 	}
+	labels := slices.Sorted(maps.Keys(last))
 	var merged []Delta
 	for _, state := range States() {
-		d := Delta{Version: h.version, State: state}
-		for _, label := range slices.Sorted(maps.Keys(last)) {
+		d := Delta{Version: version, State: state}
+		for _, label := range labels {
 			if last[label] == state {
 				d.Seats = append(d.Seats, label)
 			}

@@ -226,6 +226,7 @@ func (h *house) since(ctx context.Context, after ledger.Seq) ([]Delta, error) {
 			break
 		}
 	}
+	h.recent, h.weight, h.first = older, seatsOf(older), after // whoever comes next may be as far behind
 	return older, nil
 }
 

@@ -56,15 +56,19 @@ type Maps struct {
 	loops     sync.WaitGroup
 	followers atomic.Int64
 	cut       atomic.Int64
+
+	life context.Context // of the loops
+	end  context.CancelFunc
 }
 
 // NewMaps makes maps that read from a pool. Close them before it.
 func NewMaps(events *buckets.Store, reads *pgxpool.Pool, charts *Charts) *Maps {
-	return &Maps{events: events, reads: reads, charts: charts, houses: make(map[ledger.JournalID]*house)}
+	m := &Maps{events: events, reads: reads, charts: charts, houses: make(map[ledger.JournalID]*house)}
+	m.life, m.end = context.WithCancel(context.Background())
+	return m
 }
 
-// Followers counts those who follow a map now; Cut those who were cut off because they
-// read too slowly.
+// Followers counts those who follow a map now.
 func (m *Maps) Followers() int64 { return m.followers.Load() }
 
 // Cut counts the followers that were cut off because they read too slowly.
@@ -78,8 +82,8 @@ func (m *Maps) house(ctx context.Context, event string) (*house, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.houses[journal]
 	m.forget()
+	h := m.houses[journal]
 	if h == nil {
 		h = &house{maps: m, event: event, journal: journal, plan: noPlan}
 		m.houses[journal] = h
@@ -173,8 +177,7 @@ func (m *Maps) Follow(ctx context.Context, event string, after ledger.Seq) (*Fol
 	case m.closed:
 		return nil, ledger.ErrClosing.Because("follow the map at another process").After(time.Second)
 	}
-	f := h.join()
-	f.batches <- h.batch(missed)
+	f := h.join(after, missed)
 	if !h.following {
 		h.following = true
 		m.loops.Go(h.follow)
@@ -189,8 +192,9 @@ func (f *Follower) Stop() {
 	f.group.drop(f)
 }
 
-// Close cuts off all followers, and lets nobody follow any more.
+// Close cuts off all followers, and lets nobody follow any more. It may be called again.
 func (m *Maps) Close() {
+	m.end()
 	m.mu.Lock()
 	m.closed = true
 	houses := make([]*house, 0, len(m.houses))

@@ -94,5 +94,4 @@ func (p *plan) add(s *section, index int) {
 // rowsOf gives the rows of a section.
 func (p *plan) rowsOf(s *section) []*row { return p.rows[s.first : s.first+len(s.Rows)] }
 
-func (s spot) label() string     { return s.row.labels[s.place] }
 func (s spot) tier() ledger.Unit { return s.row.section.Tier }

@@ -50,8 +50,8 @@ func (v *view) take(r *row, from, n int) {
 	v.rows[r.number] = after
 }
 
-// Tier tells of which tier a seat is; false when the event has no such seat.
-func (x *Selection) Tier(label string) (ledger.Unit, bool) {
+// TierOf tells of which tier a seat is; false when the event has no such seat.
+func (x *Selection) TierOf(label string) (ledger.Unit, bool) {
 	at, ok := x.shelf.plan.spots[label]
 	if !ok {
 		return "", false
@@ -59,8 +59,8 @@ func (x *Selection) Tier(label string) (ledger.Unit, bool) {
 	return at.tier(), true
 }
 
-// Section tells of which tier a section is; false when the event has no such section.
-func (x *Selection) Section(name string) (ledger.Unit, bool) {
+// TierOfSection tells of which tier a section is; false when the event has no such section.
+func (x *Selection) TierOfSection(name string) (ledger.Unit, bool) {
 	s, ok := x.shelf.plan.names[name]
 	if !ok {
 		return "", false
@@ -84,7 +84,7 @@ func (x *Selection) Named(labels []string, now time.Time) error {
 	var taken []Taken
 	for _, label := range labels {
 		s, _ := x.shelf.find(label)
-		if t, free := s.reason(now); !free {
+		if t, free := s.reason(label, now); !free {
 			taken = append(taken, t)
 		}
 	}
@@ -92,8 +92,9 @@ func (x *Selection) Named(labels []string, now time.Time) error {
 		return unavailable(taken)
 	}
 	for _, label := range labels {
-		at := x.shelf.plan.spots[label]
-		x.view.take(at.row, at.place, 1)
+		if at, ok := x.shelf.plan.spots[label]; ok {
+			x.view.take(at.row, at.place, 1)
+		}
 	}
 	return nil
 }
@@ -107,8 +108,8 @@ func unavailable(taken []Taken) error {
 }
 
 // reason tells why a seat can't be had; true when it can.
-func (s *seat) reason(now time.Time) (Taken, bool) {
-	t := Taken{Seat: s.label(), Reason: string(s.state)}
+func (s *seat) reason(label string, now time.Time) (Taken, bool) {
+	t := Taken{Seat: label, Reason: string(s.state)}
 	switch {
 	case s.state == Available:
 		return t, true

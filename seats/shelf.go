@@ -70,7 +70,7 @@ func (s *shelf) Read(q *ledger.Reads) {
 		s.readChart(q)
 	}
 	if len(all.Seats) > 0 {
-		q.Queue(s.scanSeat, sqlBatchSeats, all.Seats)
+		q.Queue(s.scan, sqlBatchSeats, all.Seats)
 	}
 	if len(all.Best) > 0 {
 		sections, tiers, any := poolsOf(all.Best)
@@ -109,7 +109,15 @@ func poolsOf(best []Best) (sections, tiers []string, any bool) {
 	return sections, tiers, any
 }
 
-func (s *shelf) scanSeat(rows pgx.Rows) error {
+// Columns are those of a seat, by the name of s, as Queue takes them.
+const Columns = `s.seat, s.state, coalesce(s.hold_id, ` + noHold + `), s.until, s.allotment`
+
+// Queue adds a query for the seats to which another package's rows lead. It gives Columns.
+func Queue(q *ledger.Reads, sql string, args ...any) {
+	q.Queue(ledger.ShelfIn[*shelf](q).scan, sql, args...)
+}
+
+func (s *shelf) scan(rows pgx.Rows) error {
 	var label string
 	seat := &seat{}
 	err := rows.Scan(&label, &seat.state, &seat.hold, &seat.until, &seat.allotment)
@@ -125,43 +133,44 @@ func (s *shelf) chart() *plan {
 	return s.plan
 }
 
-// find gives a seat as the batch left it so far; false when the event has none of that
-// label. It panics when the seat wasn't asked for.
+// find gives a seat as the batch left it so far; false when it isn't there, or wasn't asked
+// for.
 func (s *shelf) find(label string) (seat, bool) {
-	at, ok := s.chart().spots[label]
-	if !ok {
-		return seat{}, false
-	}
+	at, charted := s.chart().spots[label]
 	if known := s.seats[label]; known != nil {
 		found := *known
 		found.spot = at
 		return found, true
 	}
-	letters, ok := s.rows[at.row.number]
-	if !ok {
-		panic("seats: seat " + label + " wasn't read")
+	if !charted || s.rows[at.row.number] == nil {
+		return seat{}, false
 	}
-	return seat{spot: at, state: stateOf(letters[at.place])}, true
+	return seat{spot: at, state: stateOf(s.rows[at.row.number][at.place])}, true
 }
 
-// apply makes the seats of a change what it says, in the entry of a seq. What this batch
-// hasn't read is left to the database, which refuses what can't be.
+// check tells whether a change is legal for all its seats.
+func (s *shelf) check(c *Change) error {
+	for _, label := range c.Seats {
+		found, ok := s.find(label)
+		switch {
+		case !ok:
+			return fmt.Errorf("seats: %s isn't there, and can't become %s", label, c.To)
+		case !found.legal(c):
+			return fmt.Errorf("seats: %s is %s of hold %s, and can't become %s of hold %s", label, found.state, found.hold, c.To, c.Hold)
+		}
+	}
+	return nil
+}
+
+// apply makes the seats of a change what it says, in the entry of a seq.
 func (s *shelf) apply(c *Change, seq ledger.Seq) {
 	record := recorded{*c, seq, make([]int, len(c.Seats))}
 	for i, label := range c.Seats {
-		was := s.seats[label]
-		if was == nil {
-			was = &seat{}
-		} else if !was.legal(c) {
-			panic(fmt.Sprintf("seats: entry %d: %s can't go from %s to %s", seq, label, was.state, c.To))
-		}
+		was, _ := s.find(label)
 		record.waves[i] = was.changes
-		s.seats[label] = &seat{state: c.To, hold: c.Hold, until: c.Until, allotment: c.Allotment,
-			changes: was.changes + 1}
-		if at, ok := s.chart().spots[label]; ok {
-			if letters, ok := s.rows[at.row.number]; ok {
-				letters[at.place] = c.To.letter()
-			}
+		s.seats[label] = &seat{state: c.To, hold: c.Hold, until: c.Until, allotment: c.Allotment, changes: was.changes + 1}
+		if at := was.spot; at.row != nil && s.rows[at.row.number] != nil {
+			s.rows[at.row.number][at.place] = c.To.letter()
 		}
 	}
 	s.changes = append(s.changes, record)
@@ -179,8 +188,12 @@ type (
 	loadRow   struct{ sections []*section }
 )
 
-// Changed is the row of a change of seats, for the decision that makes it.
-func Changed(c Change) ledger.Row { return changeRow{c} }
+// Changed is the row of a change of seats, for the decision that makes it. The seats must
+// have been read.
+func Changed(c Change) ledger.Checked { return changeRow{c} }
+
+// Check refuses a change that isn't legal.
+func (r changeRow) Check(s *ledger.State) error { return shelfOf(s).check(&r.Change) }
 
 // Keep records the change of seats.
 func (r changeRow) Keep(s *ledger.State) { shelfOf(s).apply(&r.Change, s.Head()) }

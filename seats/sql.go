@@ -14,7 +14,7 @@ WHERE journal_id = $1
 ORDER BY position`
 
 	sqlBatchSeats = `
-SELECT s.seat, s.state, coalesce(s.hold_id, ` + noHold + `), s.until, s.allotment
+SELECT ` + Columns + `
 FROM unnest($2::text[]) AS k (seat)
 CROSS JOIN LATERAL (
     SELECT *
@@ -70,8 +70,9 @@ FROM (SELECT s.row_number, max(c.version) AS version
 CROSS JOIN LATERAL (
     SELECT string_agg(left(state, 1), '' ORDER BY place) AS states
     FROM seats
-    WHERE row_number = t.row_number
-      AND journal_id = $1
+    WHERE journal_id = $1
+      AND row_number = t.row_number
+      AND row_number >= 0 -- as its index says
     OFFSET 0) r
 ON CONFLICT (journal_id, row_number) DO UPDATE
 SET states = excluded.states,

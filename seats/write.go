@@ -1,7 +1,6 @@
 package seats
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -75,12 +74,8 @@ func (s *shelf) queueChanges(q *ledger.Writes) {
 
 // queueSection queues a section that was loaded, its rows and its seats.
 func (s *shelf) queueSection(q *ledger.Writes, section *section) {
-	text, err := json.Marshal(section.Rows)
-	if err != nil {
-		panic(err) // a Row has nothing that can't be JSON
-	}
 	q.Queue(sqlInsertSection, section.Section.Section, section.position, section.Name, string(section.Tier),
-		string(text), int64(section.version))
+		string(section.rows()), int64(section.version))
 	var numbers, rows []int32
 	var states, labels []string
 	var places []int16

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/seats"
 )
@@ -35,8 +39,12 @@ func (w *wrong) Wants() (want seats.Want) {
 }
 
 func (w *wrong) Decide(*ledger.State) (ledger.Decision, error) {
+	row := seats.Unchecked(w.change)
+	if w.looks {
+		row = seats.Changed(w.change)
+	}
 	return ledger.Decision{
-		Kind: "test.wrong", Data: json.RawMessage(`{}`), Rows: []ledger.Row{seats.Changed(w.change)},
+		Kind: "test.wrong", Data: json.RawMessage(`{}`), Rows: []ledger.Row{row},
 		Legs: []ledger.Leg{{Account: ledger.Available, Unit: "front", Amount: -1}, {Account: ledger.HeldBy("mallory"), Unit: "front", Amount: 1}},
 	}, nil
 }
@@ -98,7 +106,7 @@ func openOneOfEach(t *testing.T) (h *hall, held, sold uuid.UUID) {
 	held = h.take("ann", named("A-1-2")).ID
 	h.block("A-1-4")
 	sold = uuid.New()
-	h.db.Except("seats_of_orders", "sold_by_orders")
+	h.db.Except("seats_of_orders", "sold_by_orders", "seats_entered")
 	_, err := h.Ledger.Do(context.Background(), gigJournal,
 		ledger.Command{ID: ledger.NewID(gigJournal, "tester", "sale"), Principal: "tester", Body: &sale{sold}})
 	if err != nil {
@@ -116,7 +124,7 @@ func (s *sale) Accounts() []string { return []string{ledger.Available, ledger.So
 func (s *sale) Decide(*ledger.State) (ledger.Decision, error) {
 	return ledger.Decision{
 		Kind: "test.sold", Data: json.RawMessage(`{}`),
-		Rows: []ledger.Row{seats.Changed(seats.Change{Seats: []string{"A-1-3"}, To: seats.Sold, Hold: s.to})},
+		Rows: []ledger.Row{seats.Unchecked(seats.Change{Seats: []string{"A-1-3"}, To: seats.Sold, Hold: s.to})},
 		Legs: []ledger.Leg{{Account: ledger.Available, Unit: "front", Amount: -1}, {Account: ledger.SoldTo("bob"), Unit: "front", Amount: 1}},
 	}, nil
 }
@@ -138,6 +146,54 @@ func TestT13AWrongProcessChangesNothing(t *testing.T) {
 			t.Fatalf("%s: the database has %q, had %q", name, after, before)
 		}
 	}
+}
+
+// A seat's row that was damaged keeps its own hold from ending. Everybody else goes on,
+// also in the batches of which that expiry is a part.
+func TestADamagedSeatHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"of another hold": `UPDATE seats SET hold_id = gen_random_uuid() WHERE seat = 'A-1-2'`,
+		"free":            `UPDATE seats SET state = 'available', until = NULL WHERE seat = 'A-1-2'`,
+		"gone":            `DELETE FROM seats WHERE seat = 'A-1-2'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := openHall(t, chart(section("A", "front", 1, 6)))
+			h.take("ann", named("A-1-2"))
+			h.take("bob", named("A-1-3"))
+			h.db.Tampered()
+			h.runOut()
+			h.exec(damage)
+			broken := h.tolerant()
+			h.take("cid", holds.Line{Tier: "ga", Quantity: 1})
+			h.take("dan", named("A-1-4"))
+			h.take("eve", named("A-1-3")) // bob's has run out
+			h.take("fay", best(1))
+			if broken.Load() == 0 {
+				t.Error("nobody was told that a hold can't end")
+			}
+		})
+	}
+}
+
+// tolerant opens the hall's stores anew, and counts the batches in which something due
+// failed.
+func (h *hall) tolerant() *atomic.Int64 {
+	h.Helper()
+	pool, err := pg.Open(context.Background(), pg.Options{URL: h.db.ServiceURL(), Name: h.Name(), MaxConns: 4})
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(pool.Close)
+	broken := new(atomic.Int64)
+	h.Stores = service.Fit(service.Parts{Commits: pool, Reads: pool, Observe: func(b ledger.Batch) {
+		if b.Err != nil {
+			broken.Add(1)
+		}
+	}})
+	h.Cleanup(h.Ledger.Close)
+	return broken
 }
 
 // Who would have been in one batch with a wrong command gets what there is.

@@ -33,7 +33,7 @@ import (
 // Limits of the HTTP server.
 const (
 	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 15 * time.Second // a body is 64 KiB at most, but a report's: 32 MiB, from nearby
+	readTimeout       = 15 * time.Second // a body is 64 KiB at most, but a report's or a chart's: 32 MiB, from nearby
 	writeTimeout      = 60 * time.Second // a report's read may take that long
 	idleTimeout       = 2 * time.Minute  // shoppers come back within it
 	maxHeaderBytes    = 16 << 10
@@ -301,7 +301,7 @@ func (s *Service) URL() string {
 func (s *Service) Done() <-chan error { return s.done }
 
 // Close stops taking requests, finishes those under way within DrainTimeout, and
-// stops the rest in order: sweeper and janitor, calls to providers, ledger, pools.
+// stops the rest in order: sweeper and janitor, calls to providers, maps, ledger, pools.
 // Everything that was accepted is answered or, past the timeout, can be learned by a
 // repeat under its key; what a provider didn't answer in time is unknown, and left to
 // another process's janitor.
@@ -316,6 +316,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.stop()
 	s.Orders.Close(ctx)
 	s.workers.Wait()
+	s.Maps.Close() // Shutdown has only begun it
 	s.Ledger.Close()
 	s.closePools()
 	return err
