@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tierledger/tierledger/internal/chartfile"
+	"github.com/tierledger/tierledger/seats"
 )
 
 // eventsCommand makes the events command, which only has commands below it.
@@ -87,7 +88,7 @@ type imported struct {
 	DryRun   bool                `json:"dry_run"`
 	Version  int64               `json:"version,omitempty"`
 	Seats    int                 `json:"seats"`
-	Sections []chartfile.Section `json:"sections"`
+	Sections []seats.SectionView `json:"sections"`
 }
 
 // run reads the file, sends what it says and tells what came of it.
@@ -101,7 +102,7 @@ func (o *importOptions) run(c *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	done := imported{Event: o.event, DryRun: o.dryRun, Seats: file.Chart.Size(), Sections: file.Sections()}
+	done := imported{Event: o.event, DryRun: o.dryRun, Seats: file.Chart.Size(), Sections: file.Chart.View()}
 	switch {
 	case file.Event != "" && o.event != "" && file.Event != o.event:
 		return usagef("--event %s: the file is of event %s", o.event, file.Event)
@@ -165,8 +166,8 @@ func (o *importOptions) send(ctx context.Context, stderr io.Writer, file *chartf
 	if err != nil {
 		return err
 	}
-	if len(chart) > maxChart {
-		return fmt.Errorf("the chart takes %d MiB and the service takes %d", len(chart)>>20+1, maxChart>>20)
+	if len(chart) > seats.MaxChartBytes {
+		return fmt.Errorf("the chart takes %d MiB and the service takes %d", len(chart)>>20+1, seats.MaxChartBytes>>20)
 	}
 	path := "/v1/events/" + url.PathEscape(done.Event) + "/chart"
 	got, err := o.service.post(ctx, path, file.ChartKey(done.Event), chart, func(state string) {
@@ -211,19 +212,19 @@ func tellImported(w io.Writer, d imported, asJSON bool) error {
 // importedTable lays an import out, a section a line.
 func importedTable(d imported) string {
 	var b strings.Builder
-	seats := thousands(int64(d.Seats)) + " seats"
+	all := thousands(int64(d.Seats)) + " seats"
 	if d.Event != "" {
 		fmt.Fprintf(&b, "event %s: ", d.Event)
 	}
 	switch {
 	case d.DryRun:
-		fmt.Fprintf(&b, "%s in the file; nothing was sent\n\n", seats)
+		fmt.Fprintf(&b, "%s in the file; nothing was sent\n\n", all)
 	case d.Already:
-		fmt.Fprintf(&b, "already imported, nothing has changed; %s since version %d\n\n", seats, d.Version)
+		fmt.Fprintf(&b, "already imported, nothing has changed; %s since version %d\n\n", all, d.Version)
 	case d.Created:
-		fmt.Fprintf(&b, "created, and %s loaded; version %d\n\n", seats, d.Version)
+		fmt.Fprintf(&b, "created, and %s loaded; version %d\n\n", all, d.Version)
 	default:
-		fmt.Fprintf(&b, "%s loaded; version %d\n\n", seats, d.Version)
+		fmt.Fprintf(&b, "%s loaded; version %d\n\n", all, d.Version)
 	}
 	tier := len("tier")
 	for _, s := range d.Sections {
@@ -235,7 +236,7 @@ func importedTable(d imported) string {
 	line("section", "tier", "rows", "seats", "accessible")
 	rows, accessible := 0, 0
 	for _, s := range d.Sections {
-		line(s.Section, s.Tier, thousands(int64(s.Rows)), thousands(int64(s.Seats)), thousands(int64(s.Accessible)))
+		line(s.Section, string(s.Tier), thousands(int64(s.Rows)), thousands(int64(s.Seats)), thousands(int64(s.Accessible)))
 		rows, accessible = rows+s.Rows, accessible+s.Accessible
 	}
 	line("all", "", thousands(int64(rows)), thousands(int64(d.Seats)), thousands(int64(accessible)))

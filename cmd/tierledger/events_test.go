@@ -47,7 +47,7 @@ func TestImport(t *testing.T) {
 		{event, exitOK, []string{"event hall: already imported, nothing has changed; 4 seats"}},
 		{more + " --event hall", exitOK, []string{"event hall: 4 seats loaded", "B                 balcony       1        1           0\n",
 			"all                             3        4           1\n"}},
-		{more + " --event hall --json", exitOK, []string{`"already_imported":true`, `"section":"B","name":"B","tier":"balcony","rows":1,"seats":1,"accessible":0}`}},
+		{more + " --event hall --json", exitOK, []string{`"already_imported":true`, `"section":"B","name":"B","tier":"balcony","rows":1,"seats":1,"accessible":0,"digest":"`}},
 		{writeTemp(t, "again.csv", seatsCSV+"C,1,1,stalls,\n") + " --event hall", exitFailed, []string{"load the seats of event hall: 409 section_exists"}},
 		{writeTemp(t, "tier.csv", "section,row,seat,tier\nC,1,1,ga\n") + " --event hall", exitFailed, []string{"load the seats of event hall: 400 invalid_request"}},
 		{writeTemp(t, "mended.json", strings.Replace(seatsJSON, `"section":"S"`, `"section":"D"`, 1)), exitOK, []string{"event hall: 4 seats loaded"}},
@@ -62,6 +62,17 @@ func TestImport(t *testing.T) {
 				t.Errorf("%s doesn't say %q: %s%s", s.args, text, stdout, stderr)
 			}
 		}
+	}
+	// What a dry run tells of a file is what's kept, to the digest of its rows.
+	var said [2]imported
+	for i, args := range [][]string{{"--dry-run"}, {"--url", dev.url}} {
+		_, stdout, stderr := execute(t, append([]string{"events", "import", more, "--event", "hall", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(stdout), &said[i]); err != nil || len(said[i].Sections) != 2 || len(said[i].Sections[0].Digest) != 64 {
+			t.Errorf("%s: %s%s (%v)", args, stdout, stderr, err)
+		}
+	}
+	if !slices.Equal(said[0].Sections, said[1].Sections) {
+		t.Errorf("in the file are %+v, kept are %+v", said[0].Sections, said[1].Sections)
 	}
 	r := want(t, http.StatusOK, "", "GET", dev.url+"/v1/events/hall/seatmap", "", "")
 	var m struct {

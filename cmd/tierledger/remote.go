@@ -21,12 +21,11 @@ import (
 const (
 	// defaultURL is where dev serves.
 	defaultURL = "http://127.0.0.1:8080"
-	// maxChart bounds the chart that the service takes in one request.
-	maxChart = 32 << 20
 	// remoteTries bounds how often a request is sent that wasn't answered, or was answered
 	// with try again. The key makes all of them one.
 	remoteTries = 5
-	// remoteTimeout bounds one try: the service gives up sooner, a slow line is slower.
+	// remoteTimeout bounds one try: the service waits 15 s for a body, a proxy before it may
+	// take it in for longer.
 	remoteTimeout = 2 * time.Minute
 	// firstWait is the wait after a try without an answer; each is twice the one before.
 	firstWait = time.Second

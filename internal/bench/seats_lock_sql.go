@@ -31,6 +31,7 @@ SELECT ` + seatColumns + `
 FROM seats s
 WHERE s.journal_id = $1
   AND s.row_number = $2
+  AND s.row_number >= 0 -- as its index says
   AND s.place >= $3
   AND s.place < $4
   AND s.state = 'available'

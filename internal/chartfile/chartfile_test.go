@@ -42,7 +42,7 @@ func describe(f *File) string {
 	if f.Spec != nil {
 		fmt.Fprintf(&b, "event %s: %s\n", f.Event, f.Spec)
 	}
-	for i, n := range f.Sections() {
+	for i, n := range f.Chart.View() {
 		fmt.Fprintf(&b, "%s (%s) of %s: rows %d, seats %d, accessible %d\n", n.Section, n.Name, n.Tier, n.Rows, n.Seats, n.Accessible)
 		for _, r := range f.Chart.Sections[i].Rows {
 			fmt.Fprintf(&b, "  %s", r.Row)

@@ -28,16 +28,6 @@ type File struct {
 	sum [sha256.Size]byte
 }
 
-// Section is a section in numbers.
-type Section struct {
-	Section    string `json:"section"`
-	Name       string `json:"name"`
-	Tier       string `json:"tier"`
-	Rows       int    `json:"rows"`
-	Seats      int    `json:"seats"`
-	Accessible int    `json:"accessible"`
-}
-
 // Read reads a file to its end. The error is a *Problems if the file itself is wrong.
 func Read(r io.Reader) (*File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
@@ -120,24 +110,3 @@ func (f *File) ChartKey(event string) string {
 
 // digest is half of a sum as text, which nobody meets twice either.
 func digest(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:len(sum)/2]) }
-
-// Sections are the chart's sections in numbers.
-func (f *File) Sections() []Section {
-	list := make([]Section, len(f.Chart.Sections))
-	for i, s := range f.Chart.Sections {
-		n := Section{Section: s.Section, Name: s.Name, Tier: string(s.Tier), Rows: len(s.Rows)}
-		if n.Name == "" {
-			n.Name = s.Section
-		}
-		for _, r := range s.Rows {
-			n.Seats += len(r.Seats)
-			for _, seat := range r.Seats {
-				if seat.Accessible {
-					n.Accessible++
-				}
-			}
-		}
-		list[i] = n
-	}
-	return list
-}
