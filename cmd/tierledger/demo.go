@@ -33,18 +33,21 @@ func demoCommand() *cobra.Command {
 		Long: `demo starts what dev does, on a temporary store, and plays a sale through the real HTTP
 API: a crowd rushes for too few tickets; some walk away, so that their holds run out and
 the tickets come back, some give them back, some repeat or alter a request, some want
-more than they may have. Most pay, with a simulated provider that is as providers are:
-it declines, answers late or not at all, fails to capture, and some transfers come when
-their order has been given up. Then the demo compares what the API told with what the
-buyers wrote down, the orders with the provider's own report, verifies the ledger and
-reports, with what stays open by design. A hold ends after nine seconds.
+more than they may have. Some choose seats on the map, which others may have taken, or
+ask for the best side by side. Most pay, with a simulated provider that is as providers
+are: it declines, answers late or not at all, fails to capture, and some transfers come
+when their order has been given up. Then the demo compares what the API told, and what
+the map told those who followed it, with what the buyers wrote down; compares the orders
+with the provider's own report; verifies the ledger; and reports, with what stays open by
+design. A hold ends after nine seconds.
 
 Without --exit it goes on serving afterwards, for you to try things.
 
 Exit codes: 0 every invariant held and the counts agree, 1 they don't, or it failed,
 2 wrong usage.`,
 		Example: `  tierledger demo
-  tierledger demo --buyers 200 --quantity 100 --exit`,
+  tierledger demo --buyers 200 --quantity 100 --exit
+  tierledger demo --seats 8000`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -56,6 +59,7 @@ Exit codes: 0 every invariant held and the counts agree, 1 they don't, or it fai
 	flags := c.Flags()
 	flags.IntVar(&o.plan.Buyers, "buyers", 5000, "how many buyers (`N`) come")
 	flags.IntVar(&o.plan.Quantity, "quantity", 3000, "how many tickets (`N`) the hot tier has")
+	flags.IntVar(&o.plan.Seats, "seats", 600, "how many assigned seats (`N`) are on sale beside them; 0 for none")
 	flags.Uint64Var(&o.plan.Seed, "seed", 1, "the same `SEED` makes the same crowd")
 	flags.BoolVar(&o.exit, "exit", false, "exit after the report")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback `ADDRESS` to serve on; port 0 takes a free one")
@@ -70,6 +74,8 @@ func (o *demoOptions) check() error {
 		return usagef("--buyers must be 1 to %d", sale.MaxBuyers)
 	case o.plan.Quantity < 1 || o.plan.Quantity > sale.MaxQuantity:
 		return usagef("--quantity must be 1 to %d", sale.MaxQuantity)
+	case o.plan.Seats < 0 || o.plan.Seats > sale.MaxSeats:
+		return usagef("--seats must be 0 to %d", sale.MaxSeats)
 	}
 	return nil
 }
@@ -83,7 +89,7 @@ func (o *demoOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	err = o.play(ctx, s, stdout, stderr)
 	if !o.exit && (err == nil || errors.Is(err, errTold)) {
-		tellTries(stderr, s.URL())
+		tellTries(stderr, s.URL(), o.plan.Seats > 0)
 		err = errors.Join(err, s.serve(ctx, stdout))
 	}
 	return errors.Join(err, s.Close())
@@ -94,7 +100,11 @@ func (o *demoOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 func (o *demoOptions) play(ctx context.Context, s *sandbox, stdout, stderr io.Writer) error {
 	plan := o.plan
 	plan.URL = s.URL()
-	fmt.Fprintf(stderr, "%d buyers rush for %d tickets\n\n", plan.Buyers, plan.Capacity())
+	seats := ""
+	if plan.Seats > 0 {
+		seats = fmt.Sprintf(", %d of them seats", plan.Seats)
+	}
+	fmt.Fprintf(stderr, "%d buyers rush for %d tickets%s\n\n", plan.Buyers, plan.Capacity(), seats)
 	// Progress is for whoever watches, the report for whoever keeps it: they part ways.
 	show := newShow(stderr, plan)
 	report, err := sale.Run(ctx, plan, show.update)
@@ -119,13 +129,17 @@ func (o *demoOptions) play(ctx context.Context, s *sandbox, stdout, stderr io.Wr
 }
 
 // tellTries says what to do with a sandbox that goes on.
-func tellTries(w io.Writer, url string) {
+func tellTries(w io.Writer, url string, seated bool) {
+	seats := ""
+	if seated {
+		seats = fmt.Sprintf("The map of the seats, as it changes: %s/events/%s/map\n", url, demoEvent)
+	}
 	fmt.Fprintf(w, `
 The event is still on sale; its holds last nine seconds, the first four to begin a payment. Try:
   curl %[1]s/v1/events/%[2]s/availability
   curl %[1]s/v1/events/%[2]s/holds -H 'Idempotency-Key: mine' --json '{"customer":"me","items":[{"tier":"ga","quantity":2}]}'
   curl '%[1]s/v1/orders?event=%[2]s&limit=3'
   curl '%[1]s/v1/events/%[2]s/entries?limit=3'
-Ctrl-C stops it and removes everything.
-`, url, demoEvent)
+%[3]sCtrl-C stops it and removes everything.
+`, url, demoEvent, seats)
 }

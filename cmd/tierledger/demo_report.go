@@ -28,14 +28,34 @@ func tellSale(w io.Writer, r sale.Report) {
 	line("replayed", r.Replayed, "repeats, each with its first answer")
 	line("requests", r.Requests, "in %.1f s, %s/s; answered in %s (p50), %s (p95), %s (p99)", r.Took.Seconds(),
 		thousands(int64(float64(r.Requests)/r.Took.Seconds())), milliseconds(r.P50), milliseconds(r.P95), milliseconds(r.P99))
+	tellSeats(w, r.Seating)
 	tellMoney(w, r)
 	if r.OK() {
 		line("agreement", int64(r.Readings), "readings of the availability, each equal to the buyers' receipts")
+		if r.Seating.All > 0 {
+			line("", int64(r.Seating.Changes), "changes of seats on the maps that were followed, likewise; every sold seat has one owner")
+		}
 		return
 	}
 	line("SURPRISES", int64(r.SurpriseCount), "")
 	for _, s := range r.Surprises {
 		fmt.Fprintf(w, "      %s\n", s)
+	}
+}
+
+// tellSeats prints what became of the assigned seats, if there are any.
+func tellSeats(w io.Writer, s sale.Seats) {
+	if s.All == 0 {
+		return
+	}
+	line := lineTo(w)
+	line("seats", s.All, "assigned; %s were sold and %s held at the end", thousands(s.Sold), thousands(s.Held))
+	line("  chosen", s.Named, "holds of seats chosen on the map; %s times they were gone, and others were chosen", thousands(s.ChoseAgain))
+	line("  best", s.Best, "holds of the best available; %s of parties who would sit apart, and do", thousands(s.Apart))
+	line("map", int64(s.Readings), "times read as a whole, %s times still the same; followed by %d, who hung up and resumed %s times",
+		thousands(int64(s.NotModified)), s.Readers, thousands(int64(s.Resumed)))
+	if s.Gaps > 0 {
+		line("", int64(s.Gaps), "times too far behind to go on: the map was read anew")
 	}
 }
 

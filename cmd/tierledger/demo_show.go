@@ -40,8 +40,16 @@ func (l *lines) update(p sale.Progress) {
 		return
 	}
 	l.last = time.Now()
-	fmt.Fprintf(l.w, "arrived %d of %d, held %d, sold %d, left %d, paid %d, open %d, expired %d, released %d, refused %d%s\n",
-		p.Arrived, p.Buyers, p.Held, p.Sold, p.Left, p.Paid, p.Open, p.Expired, p.Released, p.Refused, waiting(p))
+	fmt.Fprintf(l.w, "arrived %d of %d, held %d, sold %d, left %d, %spaid %d, open %d, expired %d, released %d, refused %d%s\n",
+		p.Arrived, p.Buyers, p.Held, p.Sold, p.Left, seatsTaken(p), p.Paid, p.Open, p.Expired, p.Released, p.Refused, waiting(p))
+}
+
+// seatsTaken says how many seats are held or sold; "" when there are none.
+func seatsTaken(p sale.Progress) string {
+	if p.Seats == 0 {
+		return ""
+	}
+	return fmt.Sprintf("seats taken %d of %d, ", p.SeatsTaken, p.Seats)
 }
 
 // waiting says until when the sale waits for orders whose outcome isn't known; "" when
@@ -59,30 +67,34 @@ func (l *lines) end() { fmt.Fprintln(l.w) }
 type bars struct {
 	w    io.Writer
 	all  *mpb.Progress
-	list []*mpb.Bar // in the order of values
+	list []bar
+}
+
+// bar shows one number of the progress.
+type bar struct {
+	*mpb.Bar
+	value func(sale.Progress) int64
 }
 
 func newBars(w io.Writer, plan sale.Plan) *bars {
 	b := &bars{w: w, all: mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))}
-	b.add("arrived", int64(plan.Buyers))
-	b.add("held", plan.Capacity())
-	b.add("sold", plan.Capacity())
-	b.add("left", plan.Capacity())
-	b.add("orders paid", 0)
-	b.add("outcome open", 0)
-	b.add("refused", 0)
-	b.add("expired", 0)
-	b.add("released", 0)
+	b.add("arrived", int64(plan.Buyers), func(p sale.Progress) int64 { return int64(p.Arrived) })
+	b.add("held", plan.Capacity(), func(p sale.Progress) int64 { return p.Held })
+	b.add("sold", plan.Capacity(), func(p sale.Progress) int64 { return p.Sold })
+	b.add("left", plan.Capacity(), func(p sale.Progress) int64 { return p.Left })
+	if plan.Seats > 0 {
+		b.add("seats taken", int64(plan.Seats), func(p sale.Progress) int64 { return p.SeatsTaken })
+	}
+	b.add("orders paid", 0, func(p sale.Progress) int64 { return p.Paid })
+	b.add("outcome open", 0, func(p sale.Progress) int64 { return p.Open })
+	b.add("refused", 0, func(p sale.Progress) int64 { return p.Refused })
+	b.add("expired", 0, func(p sale.Progress) int64 { return p.Expired })
+	b.add("released", 0, func(p sale.Progress) int64 { return p.Released })
 	return b
 }
 
-// values are what the bars show, in their order.
-func (b *bars) values(p sale.Progress) []int64 {
-	return []int64{int64(p.Arrived), p.Held, p.Sold, p.Left, p.Paid, p.Open, p.Refused, p.Expired, p.Released}
-}
-
 // add adds a bar of so many, or a bare count without a total.
-func (b *bars) add(name string, total int64) {
+func (b *bars) add(name string, total int64, value func(sale.Progress) int64) {
 	var style mpb.BarFillerBuilder = mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
 	number := func(s decor.Statistics) string { return thousands(s.Current) + " of " + thousands(s.Total) }
 	if total == 0 {
@@ -90,16 +102,16 @@ func (b *bars) add(name string, total int64) {
 		number = func(s decor.Statistics) string { return thousands(s.Current) }
 	}
 	// A bar made with a total would end, and stay, when it's full.
-	bar := b.all.New(0, style,
+	drawn := b.all.New(0, style,
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncWidthR), decor.Any(number, decor.WCSyncSpace)))
-	bar.SetTotal(total, false)
-	b.list = append(b.list, bar)
+	drawn.SetTotal(total, false)
+	b.list = append(b.list, bar{drawn, value})
 }
 
 // update sets every bar; what it shows is drawn a few times a second.
 func (b *bars) update(p sale.Progress) {
-	for i, value := range b.values(p) {
-		b.list[i].SetCurrent(value)
+	for _, bar := range b.list {
+		bar.SetCurrent(bar.value(p))
 	}
 }
 

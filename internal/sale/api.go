@@ -201,6 +201,16 @@ func (a availability) held() (n int64) {
 	return n
 }
 
+// taken is the number of seats that are held or sold.
+func (a availability) taken() (n int64) {
+	for _, t := range a.Tiers {
+		if t.Tier == stalls || t.Tier == balcony {
+			n += t.Held + t.Sold
+		}
+	}
+	return n
+}
+
 // sold is the number of sold tickets, over all tiers.
 func (a availability) sold() (n int64) {
 	for _, t := range a.Tiers {

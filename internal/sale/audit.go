@@ -11,13 +11,14 @@ type change struct {
 	after, by  int64
 	tier       string
 	held, sold int64
+	seats      []string // that they are for
 }
 
 // changes turns a receipt into what the journal must have recorded of it.
 func (r *receipt) changes() (all []change) {
 	for _, i := range r.hold.Items {
 		at := r.hold.Version
-		all = append(all, change{at - 1, at, i.Tier, i.Quantity, 0})
+		all = append(all, change{at - 1, at, i.Tier, i.Quantity, 0, i.Seats})
 		all = append(all, r.end(i)...)
 	}
 	if r.purchase != nil {
@@ -35,24 +36,24 @@ func (r *receipt) end(i item) []change {
 	p := r.purchase
 	if p == nil || !p.order.wasSold() {
 		if over {
-			return []change{{ended - 1, ended, i.Tier, held, 0}}
+			return []change{{ended - 1, ended, i.Tier, held, 0, i.Seats}}
 		}
 		return nil
 	}
 	owned := cmp.Or(p.owned, p.order.Version)
 	switch {
 	case p.order.Status == "cancelled" && r.ended.Status == "confirmed": // the capture failed: sold for a while
-		return []change{{ended - 1, ended, i.Tier, held, sold},
-			{cmp.Or(p.owned, ended), p.order.Version, i.Tier, 0, -sold}}
+		return []change{{ended - 1, ended, i.Tier, held, sold, i.Seats},
+			{cmp.Or(p.owned, ended), p.order.Version, i.Tier, 0, -sold, i.Seats}}
 	case p.order.Status == "cancelled": // likewise, and the hold tells less
-		return []change{{begun, owned, i.Tier, held, sold},
-			{cmp.Or(p.owned, begun), p.order.Version, i.Tier, 0, -sold}}
+		return []change{{begun, owned, i.Tier, held, sold, i.Seats},
+			{cmp.Or(p.owned, begun), p.order.Version, i.Tier, 0, -sold, i.Seats}}
 	case over: // the payment came late, when the hold had ended
-		return []change{{ended - 1, ended, i.Tier, held, 0}, {ended, owned, i.Tier, 0, sold}}
+		return []change{{ended - 1, ended, i.Tier, held, 0, i.Seats}, {ended, owned, i.Tier, 0, sold, i.Seats}}
 	case ended <= owned:
-		return []change{{ended - 1, ended, i.Tier, held, sold}}
+		return []change{{ended - 1, ended, i.Tier, held, sold, i.Seats}}
 	}
-	return []change{{begun, owned, i.Tier, held, sold}}
+	return []change{{begun, owned, i.Tier, held, sold, i.Seats}}
 }
 
 // span is the least and the most that a count can be.

@@ -8,7 +8,7 @@ import (
 
 // A receipt of two tickets at version 10, and how it goes on.
 func bought(end hold, o *Order, owned int64, backs ...change) *receipt {
-	r := &receipt{hold: hold{ID: "h", Version: 10, Items: []item{{"ga", 2}}}, ended: end}
+	r := &receipt{hold: hold{ID: "h", Version: 10, Items: []item{{"ga", 2, nil}}}, ended: end}
 	if o != nil {
 		r.purchase = &purchase{receipt: r, order: *o, owned: owned, backs: backs}
 	}
@@ -39,7 +39,7 @@ func TestAuditKnowsWhenTicketsMove(t *testing.T) {
 			"12:2,0 12:0,2 29:0,0 30:0,0", "10:0,2 30:2,0 30:0,2"},
 		"honoured late": {bought(hold{Status: "expired", Version: 20}, &Order{ID: "o", Status: "captured", Version: 40}, 40),
 			"19:2,0 20:0,0 25:0,2 39:0,0 40:0,2", "19:0,2 20:2,0 40:0,0"},
-		"one ticket back": {bought(hold{Status: "confirmed", Version: 20}, &Order{ID: "o", Status: "partially_refunded", Version: 40}, 20, change{30, 35, "ga", 0, -1}),
+		"one ticket back": {bought(hold{Status: "confirmed", Version: 20}, &Order{ID: "o", Status: "partially_refunded", Version: 40}, 20, change{30, 35, "ga", 0, -1, nil}),
 			"30:0,2 31:0,1 34:0,2 35:0,1 40:0,1", "30:0,1 35:0,2 40:0,0"},
 	} {
 		for _, reading := range readings(c.right) {

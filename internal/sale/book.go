@@ -2,6 +2,7 @@ package sale
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,6 +13,7 @@ const maxSurprises = 20
 // receipt is a hold as its buyer was told, and what the buyer did with it.
 type receipt struct {
 	key      string
+	lines    []line // that were asked for
 	answer   answer
 	hold     hold
 	released bool
@@ -27,6 +29,7 @@ type book struct {
 	purchases []*purchase
 	served    int // buyers who held something at some time
 	released  int
+	seats     Seats // only what the buyers know of them
 	surprises []string
 	surprised int
 }
@@ -46,6 +49,32 @@ func (b *book) keep(r *receipt, first bool) {
 		b.served++
 	}
 	b.receipts = append(b.receipts, r)
+}
+
+// seat counts a hold of seats.
+func (b *book) seat(lines []line, r *receipt, h *house) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if lines[0].Best == nil {
+		b.seats.Named++
+		return
+	}
+	b.seats.Best++
+	var labels []string
+	for _, i := range r.hold.Items {
+		labels = append(labels, i.Seats...)
+	}
+	list, ok := h.find(labels)
+	if slices.Sort(list); ok && len(list) > 0 && !h.sideBySide(list) {
+		b.seats.Apart++
+	}
+}
+
+// chooseAgain counts a choice of seats that were gone.
+func (b *book) chooseAgain() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seats.ChoseAgain++
 }
 
 // release notes that a buyer has given a hold back.
@@ -84,7 +113,7 @@ func (b *book) giveBack(p *purchase, o Order, asked int64, items []OrderItem) {
 	defer b.mu.Unlock()
 	p.asked += asked
 	for _, i := range items {
-		p.backs = append(p.backs, change{p.order.Version, o.Version, i.Tier, 0, -i.Quantity})
+		p.backs = append(p.backs, change{p.order.Version, o.Version, i.Tier, 0, -i.Quantity, i.Seats})
 	}
 	p.order = o
 }

@@ -3,6 +3,7 @@ package sale
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,7 @@ func (s *sale) money(ctx context.Context) (m money, err error) {
 		s.book.surprise("the provider took %d in %s, and the ledger doesn't know it", row.Gross, row.ID)
 	}
 	s.attach(m.orders)
+	s.auditOwners(m.orders)
 	for _, p := range s.book.purchases {
 		s.auditOrder(p, charges.of(p.order.ID))
 	}
@@ -73,6 +75,7 @@ func (s *sale) attach(orders []Order) {
 		}
 		p := r.purchase
 		found[o.ID] = true
+		s.auditSeats(r, &o)
 		if p.order.Paid() && !o.Paid() {
 			s.book.surprise("order %s is %s, its buyer saw it %s", o.ID, o.Status, p.order.Status)
 		}
@@ -82,6 +85,22 @@ func (s *sale) attach(orders []Order) {
 		if p.order.ID != "" && !found[p.order.ID] {
 			s.book.surprise("order %s isn't among the event's orders", p.order.ID)
 		}
+	}
+}
+
+// auditSeats compares the seats that an order is for with those that were held.
+func (s *sale) auditSeats(r *receipt, o *Order) {
+	var held, ordered []string
+	for _, i := range r.hold.Items {
+		held = append(held, i.Seats...)
+	}
+	for _, i := range o.Items {
+		ordered = append(ordered, i.Seats...)
+	}
+	slices.Sort(held)
+	slices.Sort(ordered)
+	if !slices.Equal(held, ordered) {
+		s.book.surprise("order %s is for seats %v, its hold is of %v", o.ID, ordered, held)
 	}
 }
 

@@ -54,6 +54,9 @@ type OrderItem struct {
 	Tier     string `json:"tier"`
 	Quantity int64  `json:"quantity"`
 	Returned int64  `json:"returned"`
+
+	Seats         []string `json:"seats"`
+	ReturnedSeats []string `json:"returned_seats"`
 }
 
 // Paid tells whether the buyer's money was taken for tickets, whatever part of it went
@@ -98,6 +101,18 @@ func (o *Order) Tickets() (n int64) {
 		n += i.Quantity - i.Returned
 	}
 	return n
+}
+
+// seats lists the seats that the order is for, but those that were returned.
+func (o *Order) seats() (list []string) {
+	for _, i := range o.Items {
+		for _, label := range i.Seats {
+			if !slices.Contains(i.ReturnedSeats, label) {
+				list = append(list, label)
+			}
+		}
+	}
+	return list
 }
 
 // sold tells whether the buyer has the tickets, paid for or about to be.

@@ -50,7 +50,7 @@ func TestOrderTellsWhatComesNext(t *testing.T) {
 	if o.ActsOn() != "pay_1" {
 		t.Errorf("the buyer acts on %q", o.ActsOn())
 	}
-	o.Status, o.Items = "captured", []OrderItem{{"ga", 3, 1}, {"vip", 1, 0}}
+	o.Status, o.Items = "captured", []OrderItem{{Tier: "ga", Quantity: 3, Returned: 1}, {Tier: "vip", Quantity: 1}}
 	if o.Tickets() != 3 {
 		t.Errorf("%d tickets", o.Tickets())
 	}

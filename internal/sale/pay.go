@@ -174,8 +174,12 @@ func (s *sale) refund(ctx context.Context, p *purchase) {
 		asked, backs = (before.Total.Amount+1)/2, nil
 		request["amount"] = Money{asked, before.Total.Currency}
 	case oneTicket:
-		backs = []OrderItem{{Tier: before.Items[0].Tier, Quantity: 1}}
-		request["items"] = []item{{before.Items[0].Tier, 1}}
+		back := OrderItem{Tier: before.Items[0].Tier, Quantity: 1}
+		if n := len(before.Items[0].Seats); n > 0 {
+			back.Seats = before.Items[0].Seats[n-1:]
+		}
+		backs = []OrderItem{back}
+		request["items"] = []item{{back.Tier, 1, back.Seats}}
 		asked = 0 // its price with fee and tax: the order tells
 	}
 	path := "/v1/orders/" + before.ID + "/refunds"

@@ -47,6 +47,44 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
+// Enough come for seats, about two for each; the others are who they'd be without.
+func TestParties(t *testing.T) {
+	t.Parallel()
+	p := Plan{Buyers: 2000, Quantity: 980, Seats: 1000, Seed: 7} // and 19 of the small tier
+	crowd, without := p.crowd(), Plan{Buyers: 2000, Quantity: 980, Seed: 7}.crowd()
+	if again := p.crowd(); !reflect.DeepEqual(crowd, again) {
+		t.Error("the same plan makes another crowd")
+	}
+	seen := map[string]int{}
+	for i, b := range crowd {
+		if b.party == nil {
+			if !reflect.DeepEqual(b, without[i]) {
+				t.Fatalf("%s is another buyer without seats: %+v, %+v", b.customer, b, without[i])
+			}
+			continue
+		}
+		n := b.party.best.Quantity
+		for _, l := range b.party.beside {
+			n += l.Quantity
+			seen["beside"]++
+		}
+		if b.party.best.Quantity < 1 || n > customerLimit || b.party.best.Section != "" && b.party.best.Tier != "" {
+			t.Fatalf("%s wants %+v", b.customer, b.party)
+		}
+		for what, is := range map[string]bool{
+			"party": true, "named": b.party.named, "apart": b.party.best.AcceptSplit, "accessible": b.party.best.Accessible,
+			"section": b.party.best.Section != "", "tier": b.party.best.Tier != "", "six": b.party.best.Quantity == customerLimit,
+		} {
+			if is {
+				seen[what]++
+			}
+		}
+	}
+	if len(seen) != 8 || seen["party"] < 500 || seen["party"] > 650 {
+		t.Errorf("seen: %v", seen)
+	}
+}
+
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	for quantity, want := range map[int]int64{1: 2, 49: 50, 100: 102, 3000: 3060} {

@@ -19,6 +19,8 @@ type Progress struct {
 	Open            int64     // orders whose outcome isn't known yet
 	Due             time.Time // when the last of those is due that the sale waits for; zero: it doesn't wait
 	Refused         int64     // requests
+	Seats           int64     // assigned ones
+	SeatsTaken      int64     // of those, held or sold
 }
 
 func (s *sale) progress() Progress {
@@ -39,7 +41,7 @@ func (s *sale) progress() Progress {
 		Held: a.held(), Left: a.left(), Sold: a.sold(),
 		Placed: int64(placed), Released: int64(released), Expired: c.expired,
 		Paid: c.paid, Cancelled: c.cancelled, Open: c.open, Due: due,
-		Refused: refused,
+		Refused: refused, Seats: int64(s.plan.Seats), SeatsTaken: a.taken(),
 	}
 }
 
@@ -76,6 +78,7 @@ type Report struct {
 	Cases      map[string]int64 // open, by reason
 	Accounts   []Balance        // in money, that aren't zero
 	Reconciled Reconciled       // the provider's report, matched by the ledger
+	Seating    Seats
 
 	Readings      int      // of the availability, each compared with the receipts
 	Surprises     []string // the first of what must not be
@@ -93,7 +96,7 @@ func (s *sale) report(took time.Duration, m money) Report {
 		P50: c.Latency(50), P95: c.Latency(95), P99: c.Latency(99),
 		PayP50: pay.Latency(50), PayP99: pay.Latency(99),
 		Orders: map[string]int64{}, Undecided: map[string]int64{}, Cases: m.cases,
-		Accounts: m.accounts, Reconciled: m.reconciled,
+		Accounts: m.accounts, Reconciled: m.reconciled, Seating: s.seats(),
 		Surprises: s.book.surprises, SurpriseCount: s.book.surprised,
 	}
 	outcomes := s.api.outcomes()

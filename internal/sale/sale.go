@@ -27,6 +27,8 @@ type sale struct {
 	begun  time.Time
 	closes time.Time // nobody waits for longer
 
+	gallery *gallery // nil: there are no assigned seats
+
 	mu       sync.Mutex // guards readings and due
 	readings []availability
 	due      time.Time // when the last order that's waited for is due; zero: none is
@@ -49,6 +51,10 @@ func Run(ctx context.Context, p Plan, watch func(Progress)) (report Report, err 
 	if err := s.open(ctx); err != nil {
 		return Report{}, err
 	}
+	if err := s.openGallery(ctx); err != nil {
+		return Report{}, err
+	}
+	defer s.gallery.leave()
 	before, err := s.control(ctx)
 	if err != nil {
 		return Report{}, err
@@ -70,6 +76,7 @@ func Run(ctx context.Context, p Plan, watch func(Progress)) (report Report, err 
 		return Report{}, err
 	}
 	s.book.audit(s.readings)
+	s.auditMaps()
 	report = s.report(took, money)
 	watch(report.Progress)
 	return report, nil
@@ -88,15 +95,18 @@ func (s *sale) play(ctx context.Context, watch func(Progress)) (took time.Durati
 	if err := s.finish(ctx); err != nil {
 		return took, err
 	}
-	return took, s.settle(ctx)
+	if err := s.settle(ctx); err != nil {
+		return took, err
+	}
+	return took, s.gallery.close(ctx)
 }
 
-// open creates the event; its sale opens a moment later.
+// open creates the event; its sale opens a moment later, when its chart is loaded.
 func (s *sale) open(ctx context.Context) error {
-	s.begun = time.Now()
+	s.begun = time.Now().Add(s.plan.loading())
 	s.closes = s.begun.Add(s.plan.rush() + (holdSeconds+1)*time.Second)
 	// Who comes before the opening is told when that is: part of every rush.
-	spec := s.plan.spec(s.begun.Add(openAfter))
+	spec := s.plan.spec(s.begun.Add(openAfter), s.plan.house())
 	got, _, err := s.api.call(ctx, "POST", "/v1/events", "create-"+s.plan.Event, spec)
 	if err == nil && got.status != 201 {
 		err = errors.New(got.String())

@@ -55,22 +55,31 @@ func serve(t *testing.T) *url.URL {
 }
 
 // play plays a small sale against a service whose answers pass through lie.
-func play(ctx context.Context, service *url.URL, buyers int, lie func(*http.Response), watch func(Progress)) (Report, error) {
+func play(ctx context.Context, service *url.URL, p Plan, lie func(*http.Response), watch func(Progress)) (Report, error) {
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(service) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(service)
+			r.Out.Header.Del("Accept-Encoding") // so that lies can read what they change
+		},
 		ModifyResponse: func(r *http.Response) error { lie(r); return nil },
 		ErrorLog:       log.New(io.Discard, "", 0), // some calls are cut short
 	})
 	defer proxy.Close()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	return Run(ctx, Plan{URL: proxy.URL, Event: "e", Buyers: buyers, Quantity: buyers * 3 / 2, Seed: 3}, watch)
+	p.URL = proxy.URL
+	return Run(ctx, p, watch)
+}
+
+// plan is a small sale.
+func plan(buyers, seats int) Plan {
+	return Plan{Event: "e", Buyers: buyers, Quantity: buyers * 3 / 2, Seats: seats, Seed: 3}
 }
 
 func TestSale(t *testing.T) {
 	t.Parallel()
 	var told []Progress
-	r, err := play(t.Context(), serve(t), 300, func(*http.Response) {}, func(p Progress) { told = append(told, p) })
+	r, err := play(t.Context(), serve(t), plan(300, 0), func(*http.Response) {}, func(p Progress) { told = append(told, p) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,10 +114,7 @@ func TestSale(t *testing.T) {
 // A service that lies is found out, whatever it lies about.
 func TestSaleFindsLies(t *testing.T) {
 	t.Parallel()
-	lies := []struct {
-		lie   func(*http.Response)
-		found string
-	}{
+	findLies(t, 0, []lie{
 		{func(r *http.Response) { r.Header.Del("Idempotency-Replayed") }, "not the first answer"},
 		{when(isReplay, `"version":`, `"version":1`), "not the first answer"},
 		{accepts("idempotency_mismatch"), "reused a key"},
@@ -122,12 +128,23 @@ func TestSaleFindsLies(t *testing.T) {
 		{when(isOrders, `"status":"captured"`, `"status":"cancelled"`), "its buyer saw it captured"},
 		{when(isTrialBalance, `"debit":`, `"debit":1`), "the ledger has"},
 		{when(isMatching, `"unexplained":0`, `"unexplained":3`), "3 lines of the provider's report"},
-	}
+	})
+}
+
+// lie is what a service says that isn't so, and what is found of it.
+type lie struct {
+	lie   func(*http.Response)
+	found string
+}
+
+// findLies plays a sale for each lie, with so many assigned seats.
+func findLies(t *testing.T, seats int, lies []lie) {
+	t.Helper()
 	var plays sync.WaitGroup
 	for i, c := range lies {
 		service := serve(t)
 		plays.Go(func() {
-			r, err := play(t.Context(), service, 80, c.lie, nil)
+			r, err := play(t.Context(), service, plan(80, seats), c.lie, nil)
 			found := strings.Join(append(r.Surprises, fmt.Sprint(err)), "\n")
 			if err == nil && r.OK() || !strings.Contains(found, c.found) {
 				t.Errorf("lie %d: want %q, got %d surprises: %s", i, c.found, r.SurpriseCount, found)

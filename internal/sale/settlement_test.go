@@ -12,7 +12,7 @@ import (
 
 const reportHead = "id,type,payment,reference,created,gross,fee,net,currency\n"
 
-func line(id, kind, reference, gross, fee string) string {
+func reportLine(id, kind, reference, gross, fee string) string {
 	return fmt.Sprintf("%s,%s,pay_1,%s,2026-11-30T12:00:00Z,%s,%s,0,USD\n", id, kind, reference, gross, fee)
 }
 
@@ -30,14 +30,14 @@ func TestChargesByOrder(t *testing.T) {
 		{ID: "unknown", Status: "pending", Total: Money{900, "USD"}, Operations: []Operation{{ID: "c8", Kind: "authorize", Status: "unknown"}}},
 	}
 	rows, err := parseReport([]byte(reportHead +
-		line("t1", "capture", "c1", "106.00", "3.37") +
-		line("t2", "capture", "c2", "106.00", "3.37") + line("t3", "capture", "c3", "106.00", "3.37") +
-		line("t4", "charge", "c4", "5.00", "0.45") + line("t5", "charge", "c5", "5.00", "0.45") + line("t6", "refund", "r5", "-5.00", "0.00") +
-		line("t7", "capture", "c6", "7.00", "0.50") + line("t8", "capture_failed", "c6", "-7.00", "-0.50") +
-		line("t9", "charge", "c7", "8.00", "0.53") +
-		line("t10", "charge", "nobody's", "9.00", "0.56") +
-		line("t11", "charge", "c8", "9.00", "0.56") +
-		line("t12", "chargeback", "", "-1.00", "0.00")))
+		reportLine("t1", "capture", "c1", "106.00", "3.37") +
+		reportLine("t2", "capture", "c2", "106.00", "3.37") + reportLine("t3", "capture", "c3", "106.00", "3.37") +
+		reportLine("t4", "charge", "c4", "5.00", "0.45") + reportLine("t5", "charge", "c5", "5.00", "0.45") + reportLine("t6", "refund", "r5", "-5.00", "0.00") +
+		reportLine("t7", "capture", "c6", "7.00", "0.50") + reportLine("t8", "capture_failed", "c6", "-7.00", "-0.50") +
+		reportLine("t9", "charge", "c7", "8.00", "0.53") +
+		reportLine("t10", "charge", "nobody's", "9.00", "0.56") +
+		reportLine("t11", "charge", "c8", "9.00", "0.56") +
+		reportLine("t12", "chargeback", "", "-1.00", "0.00")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func TestReportThatCantBeRead(t *testing.T) {
 		"":                          "empty",
 		"id,type\n":                 "no column reference",
 		reportHead + "t1,capture\n": "wrong number of fields",
-		reportHead + line("t1", "capture", "c1", "1.005", "0.00"): "line 2: 1.005 has more than two decimals",
-		reportHead + line("t1", "capture", "c1", "1.00", "x"):     "line 2",
+		reportHead + reportLine("t1", "capture", "c1", "1.005", "0.00"): "line 2: 1.005 has more than two decimals",
+		reportHead + reportLine("t1", "capture", "c1", "1.00", "x"):     "line 2",
 	} {
 		if _, err := parseReport([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)

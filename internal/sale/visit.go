@@ -26,6 +26,9 @@ func (b *buyer) soon(t time.Time) time.Time {
 // claim asks for the buyer's tickets, and again when told to come back, under one
 // key. It returns nil when the buyer goes home without.
 func (s *sale) claim(ctx context.Context, b *buyer) *receipt {
+	if b.party != nil {
+		return s.claimSeats(ctx, b)
+	}
 	key := s.newKey(b.customer)
 	for range b.tries {
 		got, ok := s.place(ctx, b, key, b.items)
@@ -33,7 +36,7 @@ func (s *sale) claim(ctx context.Context, b *buyer) *receipt {
 			return nil
 		}
 		if got.status == 201 { // perhaps a repeat of one whose answer we never got
-			return s.keep(b, key, got)
+			return s.keep(b, key, b.items, got)
 		}
 		at, again := got.returns()
 		if !again {
@@ -50,7 +53,7 @@ func (s *sale) claim(ctx context.Context, b *buyer) *receipt {
 }
 
 // place asks for tickets once; false when no answer came.
-func (s *sale) place(ctx context.Context, b *buyer, key string, items []item) (answer, bool) {
+func (s *sale) place(ctx context.Context, b *buyer, key string, items []line) (answer, bool) {
 	request := map[string]any{"customer": b.customer, "items": items}
 	got, err := s.api.command(ctx, s.path("/holds"), key, request, outcomeHeld)
 	if err != nil && ctx.Err() == nil {
@@ -60,8 +63,8 @@ func (s *sale) place(ctx context.Context, b *buyer, key string, items []item) (a
 }
 
 // keep writes the receipt of a hold.
-func (s *sale) keep(b *buyer, key string, got answer) *receipt {
-	r := &receipt{key: key, answer: got}
+func (s *sale) keep(b *buyer, key string, lines []line, got answer) *receipt {
+	r := &receipt{key: key, lines: lines, answer: got}
 	if err := json.Unmarshal(got.body, &r.hold); err != nil || r.hold.Status != "held" {
 		s.book.surprise("%s holds tickets and got %s", b.customer, got)
 		return nil
@@ -83,12 +86,15 @@ func (s *sale) use(ctx context.Context, b *buyer, r *receipt) {
 		return
 	case repeats:
 		// Perhaps long after the hold has ended: the first answer is the answer.
-		got, ok := s.place(ctx, b, r.key, b.items)
+		got, ok := s.place(ctx, b, r.key, r.lines)
 		if ok && !got.repeats(r.answer) {
 			s.book.surprise("%s sent a request again and got %s, not the first answer", b.customer, got)
 		}
 	case alters: // whatever became of the hold: the key is used for good
-		other := append([]item(nil), b.items...)
+		other := append([]line(nil), r.lines...)
+		if b.party != nil {
+			other = []line{{Tier: "ga"}} // instead of seats
+		}
 		other[0].Quantity++
 		got, ok := s.place(ctx, b, r.key, other)
 		if ok && (got.status != 422 || got.code != "idempotency_mismatch") {
@@ -100,12 +106,16 @@ func (s *sale) use(ctx context.Context, b *buyer, r *receipt) {
 
 // grab asks for more than anyone may have.
 func (s *sale) grab(ctx context.Context, b *buyer) {
+	lines, no := []line{{Tier: "ga", Quantity: customerLimit + 1}}, "limit_exceeded"
+	if b.party != nil { // so many seats aren't a request
+		lines, no = []line{{Best: &best{Quantity: customerLimit + 1}}}, "invalid_quantity"
+	}
 	key := s.newKey(b.customer)
 	for range b.tries {
-		got, ok := s.place(ctx, b, key, []item{{"ga", customerLimit + 1}})
+		got, ok := s.place(ctx, b, key, lines)
 		at, again := got.returns()
 		switch {
-		case !ok, got.code == "limit_exceeded":
+		case !ok, got.code == no:
 			return
 		case !again || got.code == "temporarily_held": // the limit comes before the stock
 			s.book.surprise("%s asked for %d tickets and got %s", b.customer, customerLimit+1, got)
