@@ -48,7 +48,6 @@ func TestHoldSeatsNamesTheField(t *testing.T) {
 		field string
 	}{
 		{"e", []string{`{}`}, "items[0].tier"},
-		{"e", []string{`{"seats":[]}`}, "items[0].seats"},
 		{"e", []string{`{"seats":"A-1-1"}`}, "items[0].seats"},
 		{"e", []string{`{"seats":[1]}`}, "items[0].seats[0]"},
 		{"e", []string{named("A-1-1", "")}, "items[0].seats[1]"},
@@ -78,6 +77,8 @@ func TestHoldSeatsNamesTheField(t *testing.T) {
 	w.ask("e", "k", "alice", best(1, `"section":"Z"`)).refused(404, "section_not_found").has("section", "Z")
 	w.ask("e", "k", "alice", best(1, `"tier":"vip"`)).refused(404, "tier_not_found").has("tier", "vip")
 	w.ask("e", "k", "alice", `{"tier":"back","quantity":1}`).refused(400, "seats_required").has("field", "items[0]", "tier", "back")
+
+	w.ask("e", "k", "alice", `{"seats":[]}`).refused(400, "invalid_quantity").has("field", "items[0].seats", "maximum", 6)
 
 	six := named("A-1-1", "A-1-2", "A-1-3", "A-1-4", "A-1-5", "A-2-1")
 	for field, lines := range map[string][]string{

@@ -162,9 +162,7 @@ func (a *api) getChanges(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	ans, err := found(changes)
-	ans.version = changes.Version
-	return ans, err
+	return c.foundVersion(changes.Version, changes)
 }
 
 // after is the version that a reader of changes has: what it last heard in a stream that

@@ -89,11 +89,7 @@ func TestStreamOutlastsTheServersLimits(t *testing.T) {
 // followers waits until n follow the map.
 func (w *world) followers(n int64) {
 	w.t.Helper()
-	for begun := time.Now(); w.stores.Maps.Followers() != n; {
-		if time.Since(begun) > 20*time.Second {
-			w.t.Fatalf("%d follow the map, want %d", w.stores.Maps.Followers(), n)
-		}
-	}
+	pgtest.Until(w.t, fmt.Sprint(n, " follow the map"), func() bool { return w.stores.Maps.Followers() == n })
 }
 
 // Whoever goes away is forgotten.
@@ -257,11 +253,9 @@ func TestMapWithoutTheDatabase(t *testing.T) {
 	behind.get("/v1/events/other/seatmap").refused(503, "database_unavailable")
 	behind.get("/v1/events/e/seats/A-1-1").refused(503, "database_unavailable")
 	w.ask("e", "h", "alice", named("A-1-1")).is(201)
-	for begun := time.Now(); behind.get("/v1/events/e/changes?after=2").status != 503; {
-		if time.Since(begun) > 20*time.Second {
-			t.Fatal("changes are told without the database")
-		}
-	}
+	pgtest.Until(t, "changes aren't told without the database", func() bool {
+		return behind.get("/v1/events/e/changes?after=2").status == 503
+	})
 	var after reply
 	for begun := time.Now(); time.Since(begun) < 2*time.Second; { // longer than it's kept anyway
 		after = behind.get("/v1/events/e/seatmap").is(200).has("version", 2, "as_of", before.text("as_of"), "total.available", 14)

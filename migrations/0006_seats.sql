@@ -58,7 +58,7 @@ CREATE TABLE seat_rows (
 CREATE TABLE seat_changes (
     journal_id bigint   NOT NULL,
     seq        bigint   NOT NULL,
-    line       smallint NOT NULL, -- of the entry, from 0
+    line       smallint NOT NULL, -- in the order in which the entry changed seats
     state      text     COLLATE "C" NOT NULL, -- that the seats came to
     hold_id    uuid,
     seats      text[]   COLLATE "C" NOT NULL,

@@ -19,6 +19,7 @@ import (
 type Charts struct {
 	mu        sync.Mutex
 	byJournal map[ledger.JournalID]*remembered
+	swept     time.Time
 }
 
 type remembered struct {
@@ -37,11 +38,18 @@ func NewCharts() *Charts { return &Charts{byJournal: make(map[ledger.JournalID]*
 func (c *Charts) of(j ledger.JournalID) *plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
 	known := c.byJournal[j]
+	if known != nil {
+		known.used = now
+	}
+	if now.Sub(c.swept) > forgetAfter/10 {
+		c.swept = now
+		maps.DeleteFunc(c.byJournal, func(_ ledger.JournalID, r *remembered) bool { return now.Sub(r.used) > forgetAfter })
+	}
 	if known == nil {
 		return noPlan
 	}
-	known.used = time.Now()
 	return known.plan
 }
 
@@ -49,11 +57,9 @@ func (c *Charts) of(j ledger.JournalID) *plan {
 func (c *Charts) keep(j ledger.JournalID, next *plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
 	if known := c.byJournal[j]; known == nil || len(known.plan.sections) < len(next.sections) {
-		c.byJournal[j] = &remembered{next, now}
+		c.byJournal[j] = &remembered{next, time.Now()}
 	}
-	maps.DeleteFunc(c.byJournal, func(_ ledger.JournalID, r *remembered) bool { return now.Sub(r.used) > forgetAfter })
 }
 
 // read gives the chart of a journal as it is now.

@@ -44,7 +44,7 @@ func (h *house) join(seen ledger.Seq, missed []Delta) *Follower {
 		missed = missed[:len(missed)-1]
 	}
 	c := make(chan Batch, maxPending)
-	c <- h.batch(missed, g.version)
+	c <- h.batch(missed, max(g.version, seen))
 	f := &Follower{Batches: c, group: g, batches: c}
 	g.members[f] = struct{}{}
 	h.maps.followers.Add(1)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -90,7 +89,25 @@ func (h *hall) key() string { return fmt.Sprint("k", h.keys.Add(1)) }
 
 func (h *hall) load(c seats.Chart) {
 	h.Helper()
-	h.must(h.Seats.Load(context.Background(), "tester", h.key(), "gig", c))
+	h.loadTo("gig", c)
+}
+
+func (h *hall) loadTo(event string, c seats.Chart) {
+	h.Helper()
+	h.must(h.Seats.Load(context.Background(), "tester", h.key(), event, c))
+}
+
+// event makes another event beside the hall's, with the tier front.
+func (h *hall) event(event string, chart *seats.Chart) {
+	h.Helper()
+	h.must(h.Events.Create(context.Background(), "tester", h.key(), buckets.Spec{
+		Event: event, Name: event, Currency: "USD", HoldSeconds: 3600, Tiers: []buckets.TierSpec{
+			{Tier: "front", Seated: true, Price: buckets.Money{Amount: 5000, Currency: "USD"}},
+		},
+	}))
+	if chart != nil {
+		h.loadTo(event, *chart)
+	}
 }
 
 func (h *hall) exec(sql string, args ...any) {
@@ -257,7 +274,7 @@ func (h *hall) queued(asks ...func() error) []error {
 			h.Error(err)
 		}
 	})
-	h.until(func() (waits bool) {
+	pgtest.Until(h, "a session waits for a lock", func() (waits bool) {
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) a
 			WHERE a.datid = (SELECT oid FROM pg_database WHERE datname = current_database())
 			  AND a.wait_event_type = 'Lock')`).Scan(&waits)
@@ -266,23 +283,11 @@ func (h *hall) queued(asks ...func() error) []error {
 	errs := make([]error, len(asks))
 	for i, ask := range asks {
 		callers.Go(func() { errs[i] = ask() })
-		h.until(func() bool { return h.Ledger.Waiting() > i })
+		pgtest.Until(h, "the command waits", func() bool { return h.Ledger.Waiting() > i })
 	}
 	if err := tx.Rollback(ctx); err != nil {
 		h.Fatal(err)
 	}
 	callers.Wait()
 	return errs
-}
-
-// until waits for what tells nobody that it's so.
-func (h *hall) until(so func() bool) {
-	h.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for !so() {
-		if time.Now().After(deadline) {
-			h.Fatal("in vain")
-		}
-		<-time.After(time.Millisecond)
-	}
 }

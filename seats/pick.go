@@ -55,7 +55,7 @@ func (p *pool) runs(r *row, each func(from, n int)) {
 	states := p.view.states(r)
 	from := 0
 	for i := range states {
-		free := states[i] == 'a' && r.seats[i].Accessible == p.accessible
+		free := states[i] == Available.letter() && r.seats[i].Accessible == p.accessible
 		if free && !r.seats[i].Aisle && i+1 < len(states) {
 			continue
 		}
@@ -70,20 +70,27 @@ func (p *pool) runs(r *row, each func(from, n int)) {
 	}
 }
 
-// count gives the seats of a state, and the largest block of free ones.
-func (p *pool) count() (free, held, largest int) {
+// Shortage is what a request for the best available can't be served with.
+type Shortage struct {
+	Free    int // seats that it might have chosen from
+	Held    int // and those that would be if their holds ended
+	Largest int // block of free ones side by side
+}
+
+// count looks at all rows.
+func (p *pool) count() (s Shortage) {
 	for _, r := range p.rows {
 		p.runs(r, func(_, n int) {
-			free += n
-			largest = max(largest, n)
+			s.Free += n
+			s.Largest = max(s.Largest, n)
 		})
 		for i, letter := range p.view.states(r) {
-			if letter == 'h' && r.seats[i].Accessible == p.accessible {
-				held++
+			if letter == Held.letter() && r.seats[i].Accessible == p.accessible {
+				s.Held++
 			}
 		}
 	}
-	return free, held, largest
+	return s
 }
 
 // best finds the best block of n seats; false when there's none. Rows come in the order of
@@ -114,18 +121,19 @@ func (p *pool) best(n int) (block, bool) {
 }
 
 // choose takes n seats, in one block, or split over the fewest: each time the best of the
-// largest that are left. They're taken in the view. It gives none when they aren't there.
-func (p *pool) choose(n int, split bool) []block {
+// largest that are left. They're taken in the view. When they aren't there it takes none,
+// and tells what there is.
+func (p *pool) choose(n int, split bool) ([]block, Shortage) {
 	if b, ok := p.best(n); ok {
 		p.view.take(b.row, b.from, b.n)
-		return []block{b}
+		return []block{b}, Shortage{}
 	}
-	free, _, largest := p.count()
-	if !split || free < n {
-		return nil
+	short := p.count()
+	if !split || short.Free < n {
+		return nil, short
 	}
 	var blocks []block
-	for n > 0 {
+	for largest := short.Largest; n > 0; {
 		b, ok := p.best(min(n, largest))
 		if !ok {
 			largest--
@@ -135,7 +143,7 @@ func (p *pool) choose(n int, split bool) []block {
 		blocks = append(blocks, b)
 		n -= b.n
 	}
-	return blocks
+	return blocks, Shortage{}
 }
 
 func abs(n int) int { return max(n, -n) }

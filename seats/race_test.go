@@ -150,8 +150,8 @@ func (c *crowd) note(t *testing.T, hold holds.Hold, err error, party int) bool {
 }
 
 // T16: 8,000 seats and 160 buyers of the best available, in parties of 1 to 6, until
-// nothing is left: no seat is given twice, every seat is given, and who accepts a split is
-// never refused while there are enough.
+// nothing is left: no seat is given twice, every seat is given, and less than 1 % are refused
+// while there are enough; of those who accept a split, nobody.
 func TestT16BestAvailableUntilFull(t *testing.T) {
 	t.Parallel()
 	for _, split := range []bool{true, false} {
@@ -167,8 +167,8 @@ func TestT16BestAvailableUntilFull(t *testing.T) {
 			if len(c.of) != 8_000 {
 				t.Errorf("%d seats were given", len(c.of))
 			}
-			if split && c.enough > 0 {
-				t.Errorf("%d were refused while enough seats were free", c.enough)
+			if split && c.enough > 0 || c.enough*100 >= c.asked {
+				t.Errorf("%d of %d were refused while enough seats were free", c.enough, c.asked)
 			}
 			for code := range c.refused {
 				if code != "temporarily_held" && (split || code != "not_together") {

@@ -121,13 +121,6 @@ func (s *seat) reason(label string, now time.Time) (Taken, bool) {
 	return t, false
 }
 
-// Shortage is what a request for the best available can't be served with.
-type Shortage struct {
-	Free    int // seats that it might have chosen from
-	Held    int // and those that would be if their holds ended
-	Largest int // block of free ones side by side
-}
-
 // Best takes the best available seats of the tiers that a function allows. It gives their
 // labels, or else what there is.
 func (x *Selection) Best(b Best, allowed func(ledger.Unit) bool) ([]string, Shortage) {
@@ -142,16 +135,12 @@ func (x *Selection) Best(b Best, allowed func(ledger.Unit) bool) ([]string, Shor
 			p.rows = append(p.rows, r)
 		}
 	}
-	blocks := p.choose(int(b.Quantity), b.AcceptSplit)
-	if blocks == nil {
-		free, held, largest := p.count()
-		return nil, Shortage{free, held, largest}
-	}
+	blocks, short := p.choose(int(b.Quantity), b.AcceptSplit)
 	var labels []string
 	for _, b := range blocks {
 		labels = append(labels, b.labels()...)
 	}
-	return labels, Shortage{}
+	return labels, short
 }
 
 // Required refuses a quantity of a tier that's sold by seat, and seats of one that isn't.

@@ -29,7 +29,7 @@ type shelf struct {
 	seats   map[string]*seat // by label: those that were read or changed
 	rows    map[int][]byte   // letters of the rows that were read, by number
 
-	read    []*section // further ones, just read
+	fresh   []*section // of the chart, just read
 	loaded  []*section // by a decision
 	changes []recorded
 }
@@ -73,14 +73,14 @@ func (s *shelf) Read(q *ledger.Reads) {
 		q.Queue(s.scan, sqlBatchSeats, all.Seats)
 	}
 	if len(all.Best) > 0 {
-		sections, tiers, any := poolsOf(all.Best)
+		sections, tiers, anywhere := poolsOf(all.Best)
 		q.Queue(func(rows pgx.Rows) error {
 			var number int
 			var states string
 			err := rows.Scan(&number, &states)
 			s.rows[number] = []byte(states)
 			return err
-		}, sqlBatchRows, sections, tiers, any)
+		}, sqlBatchRows, sections, tiers, anywhere)
 	}
 }
 
@@ -88,14 +88,14 @@ func (s *shelf) Read(q *ledger.Reads) {
 func (s *shelf) readChart(q *ledger.Reads) {
 	q.Queue(func(rows pgx.Rows) error {
 		section, err := scanSection(rows)
-		s.read = append(s.read, section)
+		s.fresh = append(s.fresh, section)
 		return err
 	}, sqlSections, len(s.plan.sections))
 }
 
 // poolsOf tells which rows requests may choose from: those of some sections, those of some
 // tiers, or all.
-func poolsOf(best []Best) (sections, tiers []string, any bool) {
+func poolsOf(best []Best) (sections, tiers []string, anywhere bool) {
 	for _, b := range best {
 		switch {
 		case b.Section != "":
@@ -103,10 +103,10 @@ func poolsOf(best []Best) (sections, tiers []string, any bool) {
 		case b.Tier != "":
 			tiers = append(tiers, string(b.Tier))
 		default:
-			any = true
+			anywhere = true
 		}
 	}
-	return sections, tiers, any
+	return sections, tiers, anywhere
 }
 
 // Columns are those of a seat, by the name of s, as Queue takes them.
@@ -127,8 +127,8 @@ func (s *shelf) scan(rows pgx.Rows) error {
 
 // chart gives the plan with what was just read of it.
 func (s *shelf) chart() *plan {
-	if len(s.read) > 0 {
-		s.plan, s.read = s.charts.extend(s.journal, s.plan, s.read), nil
+	if len(s.fresh) > 0 {
+		s.plan, s.fresh = s.charts.extend(s.journal, s.plan, s.fresh), nil
 	}
 	return s.plan
 }
