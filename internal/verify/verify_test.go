@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func sell(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	ctx := context.Background()
-	stores, provider := pgtest.Selling(t, db, 200*time.Millisecond, nil)
+	stores, provider := pgtest.Selling(t, db, time.Second, nil)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
