@@ -79,13 +79,9 @@ func Return(hold uuid.UUID, customer string, items []Item) ([]ledger.Leg, []ledg
 	return move(items, ledger.SoldTo(customer), ledger.Available), seatRows(hold, items, seats.Available)
 }
 
-// seatRows makes the row of the change of lines' seats, if they have any.
+// seatRows makes the row of the change of lines' seats.
 func seatRows(hold uuid.UUID, items []Item, to seats.State) []ledger.Row {
-	labels := Seats(items)
-	if len(labels) == 0 {
-		return nil
-	}
-	return []ledger.Row{seats.Changed(seats.Change{Seats: labels, To: to, Hold: hold})}
+	return []ledger.Row{seats.Changed(seats.Change{Seats: Seats(items), To: to, Hold: hold})}
 }
 
 // WithinLimits tells whether a customer, with what it holds and owns, keeps the limits

@@ -202,14 +202,14 @@ type (
 )
 
 // Check refuses seats that can't be held.
-func (r placedRow) Check(s *ledger.State) error { return checkSeats(s, r.change()) }
+func (r placedRow) Check(s *ledger.State) error { return seats.Changed(r.change()).Check(s) }
 
 // Keep records a new hold, and that its seats are held.
 func (r placedRow) Keep(s *ledger.State) {
 	shelf := shelfOf(s)
 	shelf.holds[r.ID] = r.Hold
 	shelf.placed = append(shelf.placed, r.Hold)
-	keepSeats(s, r.change())
+	seats.Changed(r.change()).Keep(s)
 }
 
 func (r placedRow) change() seats.Change {
@@ -217,7 +217,7 @@ func (r placedRow) change() seats.Change {
 }
 
 // Check refuses a change that the hold's seats don't allow.
-func (r changedRow) Check(s *ledger.State) error { return checkSeats(s, r.change(s)) }
+func (r changedRow) Check(s *ledger.State) error { return seats.Changed(r.change(s)).Check(s) }
 
 // Keep records that a hold has changed, and its seats with it.
 func (r changedRow) Keep(s *ledger.State) {
@@ -227,7 +227,7 @@ func (r changedRow) Keep(s *ledger.State) {
 	if !slices.Contains(shelf.changed, h) { // a statement can't change a row twice
 		shelf.changed = append(shelf.changed, h)
 	}
-	keepSeats(s, c)
+	seats.Changed(c).Keep(s)
 }
 
 // change is what becomes of the hold's seats: they're sold when it's bought, and free when
@@ -241,19 +241,6 @@ func (r changedRow) change(s *ledger.State) seats.Change {
 		c.Seats, c.To = Seats(r.Items), seats.Available
 	}
 	return c
-}
-
-func checkSeats(s *ledger.State, c seats.Change) error {
-	if len(c.Seats) == 0 {
-		return nil
-	}
-	return seats.Changed(c).Check(s)
-}
-
-func keepSeats(s *ledger.State, c seats.Change) {
-	if len(c.Seats) > 0 {
-		seats.Changed(c).Keep(s)
-	}
 }
 
 // scanHold reads a row. The event's name and currency are the event's to say.

@@ -54,12 +54,14 @@ func (l *load) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err := l.fits(offer, known); err != nil {
 		return ledger.Decision{}, err
 	}
-	view := ChartView{Event: offer.Event.Event, Version: s.NextSeq(), Seats: l.chart.Size(), Sections: l.chart.View()}
+	view := ChartView{Event: offer.Event.Event, Version: s.NextSeq(), Seats: l.chart.Size()}
 	var legs []ledger.Leg
 	var sections []*section
 	for _, given := range l.chart.Sections {
 		given.Name = given.display()
-		sections = append(sections, &section{Section: given})
+		text := given.rows()
+		sections = append(sections, &section{Section: given, text: text})
+		view.Sections = append(view.Sections, given.view(text))
 		legs = append(legs, buckets.Supply(given.Tier, ledger.Amount(given.size()))...)
 	}
 	data, err := json.Marshal(view)
@@ -114,13 +116,14 @@ func (s *Section) display() string { return cmp.Or(s.Name, s.Section) }
 func (c *Chart) View() []SectionView {
 	views := make([]SectionView, len(c.Sections))
 	for i := range c.Sections {
-		views[i] = c.Sections[i].view()
+		views[i] = c.Sections[i].view(c.Sections[i].rows())
 	}
 	return views
 }
 
-func (s *Section) view() SectionView {
-	sum := sha256.Sum256(s.rows())
+// view tells what a section has, whose rows are kept as a text.
+func (s *Section) view(text []byte) SectionView {
+	sum := sha256.Sum256(text)
 	v := SectionView{Section: s.Section, Name: s.display(), Tier: s.Tier, Rows: len(s.Rows), Seats: s.size(),
 		Digest: hex.EncodeToString(sum[:])}
 	for i := range s.Rows {

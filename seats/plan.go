@@ -25,6 +25,7 @@ type section struct {
 	first    int    // number of its first row
 	ranked   []*row // the best first
 	version  ledger.Seq
+	text     []byte // of one that's being loaded: its rows, as they're kept
 }
 
 // row is a row of seats; its number is its index in the plan.

@@ -164,6 +164,9 @@ func (s *shelf) check(c *Change) error {
 
 // apply makes the seats of a change what it says, in the entry of a seq.
 func (s *shelf) apply(c *Change, seq ledger.Seq) {
+	if len(c.Seats) == 0 {
+		return
+	}
 	record := recorded{*c, seq, make([]int, len(c.Seats))}
 	for i, label := range c.Seats {
 		was, _ := s.find(label)
@@ -189,7 +192,7 @@ type (
 )
 
 // Changed is the row of a change of seats, for the decision that makes it. The seats must
-// have been read.
+// have been read; a change of none is none.
 func Changed(c Change) ledger.Checked { return changeRow{c} }
 
 // Check refuses a change that isn't legal.

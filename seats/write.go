@@ -75,7 +75,7 @@ func (s *shelf) queueChanges(q *ledger.Writes) {
 // queueSection queues a section that was loaded, its rows and its seats.
 func (s *shelf) queueSection(q *ledger.Writes, section *section) {
 	q.Queue(sqlInsertSection, section.Section.Section, section.position, section.Name, string(section.Tier),
-		string(section.rows()), int64(section.version))
+		string(section.text), int64(section.version))
 	var numbers, rows []int32
 	var states, labels []string
 	var places []int16
