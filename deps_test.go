@@ -39,7 +39,7 @@ internal/export     internal/pg ledger buckets
 internal/chartfile  fault ledger seats
 internal/service    migrations internal/pg ledger buckets seats holds payments payments/sim cases orders recon httpapi
 internal/embedded
-internal/pgtest     migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
+internal/pgtest     fault migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
 internal/load
 internal/sale       internal/load
 internal/bench      fault migrations internal/pg ledger buckets holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale

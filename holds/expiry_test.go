@@ -24,7 +24,7 @@ func TestAbandonedTicketsComeBack(t *testing.T) {
 			t.Parallel()
 			b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 12)}})
 			for round := range 5 {
-				granted, refused := rush(12, func(i int) error {
+				granted, refused := pgtest.Rush(12, func(i int) error {
 					_, err := b.take(fmt.Sprint("c", i), holds.Line{Tier: "ga", Quantity: 1})
 					return err
 				})
@@ -55,7 +55,7 @@ func TestEverythingThatEndsAHoldAtOnce(t *testing.T) {
 	ctx := context.Background()
 	const n = 600 // more than a batch expires
 	ids := make([]uuid.UUID, n)
-	if granted, refused := rush(n, func(i int) (err error) {
+	if granted, refused := pgtest.Rush(n, func(i int) (err error) {
 		ids[i], err = b.take(fmt.Sprint("c", i%7), holds.Line{Tier: "ga", Quantity: 1})
 		return err
 	}); granted != n {
@@ -66,7 +66,7 @@ func TestEverythingThatEndsAHoldAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := make([][2]string, n)
-	if done, refused := rush(2*n+4, func(i int) error {
+	if done, refused := pgtest.Rush(2*n+4, func(i int) error {
 		if i >= 2*n {
 			_, err := b.Sweep(ctx)
 			return err
@@ -145,7 +145,7 @@ func TestMoreIsDueThanABatchTakes(t *testing.T) {
 			vip.LimitPerCustomer = new(int64(1))
 			b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", n), vip}})
 			both := []holds.Line{{Tier: "ga", Quantity: 1}, {Tier: "vip", Quantity: 1}}
-			if granted, refused := rush(n-1, func(i int) error {
+			if granted, refused := pgtest.Rush(n-1, func(i int) error {
 				_, err := b.take(fmt.Sprint("c", i), both...)
 				return err
 			}); granted != n-1 {

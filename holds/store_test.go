@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tierledger/tierledger/buckets"
-	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/ledger"
@@ -96,27 +94,6 @@ func (b *box) tiers(t testing.TB) map[ledger.Unit]buckets.TierAvailability {
 	return tiers
 }
 
-// rush lets n callers ask at once, and counts the granted and the refused by code.
-func rush(n int, ask func(i int) error) (granted int, refused map[string]int) {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { errs[i] = ask(i) })
-	}
-	wg.Wait()
-	refused = map[string]int{}
-	for _, err := range errs {
-		if err == nil {
-			granted++
-		} else if f := fault.As(err); f != nil {
-			refused[f.Code]++
-		} else {
-			refused[err.Error()]++
-		}
-	}
-	return granted, refused
-}
-
 // T1, T2, T20: the first rush on an untouched tier grants what there is, no more.
 func TestRushes(t *testing.T) {
 	t.Parallel()
@@ -133,7 +110,7 @@ func TestRushes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", c.capacity)}})
-			granted, refused := rush(c.callers, func(i int) error {
+			granted, refused := pgtest.Rush(c.callers, func(i int) error {
 				_, err := b.take(fmt.Sprint("c", i), holds.Line{Tier: "ga", Quantity: c.each})
 				return err
 			})
@@ -153,7 +130,7 @@ func TestALimitHoldsInARush(t *testing.T) {
 	t.Parallel()
 	b := open(t, buckets.Spec{HoldSeconds: day, LimitPerCustomer: new(int64(3)),
 		Tiers: []buckets.TierSpec{tier("ga", 100), tier("vip", 100)}})
-	granted, refused := rush(10, func(i int) error {
+	granted, refused := pgtest.Rush(10, func(i int) error {
 		_, err := b.take("ann", holds.Line{Tier: []ledger.Unit{"ga", "vip"}[i%2], Quantity: 1})
 		return err
 	})
@@ -229,7 +206,7 @@ func TestRefusalsWriteNoWAL(t *testing.T) {
 		t.Fatal(err)
 	}
 	storm := func() {
-		granted, refused := rush(2000, func(i int) error {
+		granted, refused := pgtest.Rush(2000, func(i int) error {
 			if i%10 == 0 { // and repeats of what was granted
 				_, err := b.Place(ctx, "tester", "k1", "gig", holds.Request{Customer: "ann",
 					Items: []holds.Line{{Tier: "ga", Quantity: 3}}})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/seats"
 )
 
@@ -62,7 +63,7 @@ func TestMoreIsDueThanABatchTakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := openHall(t, chart(section("A", "front", rows, perRow)))
-			if granted, refused := rush(rows*perRow, func(i int) error {
+			if granted, refused := pgtest.Rush(rows*perRow, func(i int) error {
 				_, err := h.place(fmt.Sprint("c", i), named(fmt.Sprintf("A-%d-%d", i/perRow+1, i%perRow+1)))
 				return err
 			}); granted != rows*perRow {
@@ -88,7 +89,7 @@ func TestEverythingThatEndsAHoldAtOnce(t *testing.T) {
 	h := openHall(t, chart(section("A", "front", 10, n/10)))
 	processes := []*hall{h, h.another()}
 	list := make([]holds.Hold, n)
-	if granted, refused := rush(n, func(i int) (err error) {
+	if granted, refused := pgtest.Rush(n, func(i int) (err error) {
 		list[i], err = h.place(fmt.Sprint("c", i), named(fmt.Sprintf("A-%d-%d", i%10+1, i/10+1)))
 		return err
 	}); granted != n {
@@ -97,7 +98,7 @@ func TestEverythingThatEndsAHoldAtOnce(t *testing.T) {
 	h.db.Except("holds_recorded")
 	h.exec(`WITH due AS (UPDATE holds SET expires_at = now() WHERE right(customer, 1) < '5' RETURNING hold_id)
 		UPDATE seats SET until = now() WHERE hold_id IN (SELECT hold_id FROM due)`)
-	granted, refused := rush(4*n, func(i int) error {
+	granted, refused := pgtest.Rush(4*n, func(i int) error {
 		p := processes[i%2]
 		switch i / 2 % 4 {
 		case 0, 1:
@@ -198,7 +199,7 @@ func TestChartsLoadedWhileOthersBuy(t *testing.T) {
 	h := openHall(t, chart(section("S", "front", 1, 6)))
 	processes := []*hall{h, h.another(), h.another()}
 	const loads = 30
-	granted, refused := rush(3*loads, func(i int) error {
+	granted, refused := pgtest.Rush(3*loads, func(i int) error {
 		p := processes[i%3]
 		if i%2 == 0 { // every section twice: one of each is refused
 			name := fmt.Sprint("X", i/4)

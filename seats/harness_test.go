@@ -224,27 +224,6 @@ func (h *hall) want(states string) {
 	}
 }
 
-// rush lets n callers ask at once, and counts the granted and the refused by code.
-func rush(n int, ask func(i int) error) (granted int, refused map[string]int) {
-	errs := make([]error, n)
-	var callers sync.WaitGroup
-	for i := range n {
-		callers.Go(func() { errs[i] = ask(i) })
-	}
-	callers.Wait()
-	refused = map[string]int{}
-	for _, err := range errs {
-		if err == nil {
-			granted++
-		} else if f := fault.As(err); f != nil {
-			refused[f.Code]++
-		} else {
-			refused[err.Error()]++
-		}
-	}
-	return granted, refused
-}
-
 // oneBatch has callers ask one after the other and be judged in one batch, in their order.
 func (h *hall) oneBatch(asks ...func() error) []error {
 	h.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/seats"
 )
@@ -24,7 +25,7 @@ func TestT13TwoCustomersOneSeat(t *testing.T) {
 	processes := []*hall{h, h.another()}
 	for round := range rounds {
 		label := fmt.Sprint("A-1-", round+1)
-		granted, refused := rush(2, func(i int) error {
+		granted, refused := pgtest.Rush(2, func(i int) error {
 			_, err := processes[i].place(fmt.Sprint("c", i), named(label))
 			return err
 		})
@@ -54,7 +55,7 @@ func TestT1OneSeatLeft(t *testing.T) {
 			h := openHall(t, chart(section("A", "front", 1, 2), section("B", "back", 1, 1)))
 			h.take("ann", named("A-1-1", "A-1-2"))
 			processes := []*hall{h, h.another()}
-			granted, refused := rush(50, func(i int) error {
+			granted, refused := pgtest.Rush(50, func(i int) error {
 				_, err := processes[i%2].place(fmt.Sprint("c", i), lines...)
 				return err
 			})
@@ -74,7 +75,7 @@ func TestOneSeatForFiveThousand(t *testing.T) {
 	processes := []*hall{h, h.another()}
 	var mu sync.Mutex
 	var told []error
-	granted, refused := rush(5_000, func(i int) error {
+	granted, refused := pgtest.Rush(5_000, func(i int) error {
 		_, err := processes[i%2].place(fmt.Sprint("c", i), named("A-1-2"))
 		if err != nil {
 			mu.Lock()
@@ -159,7 +160,7 @@ func TestT16BestAvailableUntilFull(t *testing.T) {
 			t.Parallel()
 			h := openHall(t, chart(section("A", "front", 80, 50), section("B", "back", 80, 50)))
 			c := &crowd{of: make(map[string]string), refused: make(map[string]int)}
-			rush(160, func(i int) error {
+			pgtest.Rush(160, func(i int) error {
 				c.buy(t, h, i, split)
 				return nil
 			})
@@ -191,7 +192,7 @@ func TestT17OverlappingGroupsInOppositeOrders(t *testing.T) {
 			all = append(all, fmt.Sprintf("%s-%d-%d", section, i/6+1, i%6+1))
 		}
 	}
-	granted, refused := rush(600, func(i int) error {
+	granted, refused := pgtest.Rush(600, func(i int) error {
 		group := slices.Clone(all[i%19 : i%19+6])
 		if i%2 == 1 {
 			slices.Reverse(group)
@@ -215,7 +216,7 @@ func TestNamesAndTheBestAtOnce(t *testing.T) {
 	t.Parallel()
 	h := openHall(t, chart(section("A", "front", 4, 10)))
 	processes := []*hall{h, h.another()}
-	granted, refused := rush(300, func(i int) error {
+	granted, refused := pgtest.Rush(300, func(i int) error {
 		p := processes[i%2]
 		label := fmt.Sprintf("A-%d-%d", i%4+1, i%10+1)
 		switch i % 5 {

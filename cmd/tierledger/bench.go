@@ -76,7 +76,7 @@ Exit codes: 0 done, 1 a request failed or an invariant is violated, 2 wrong usag
 			if err != nil {
 				return err
 			}
-			if err := tellBench(c.OutOrStdout(), report, asJSON); err != nil {
+			if err := tellBench(c.OutOrStdout(), report, benchTable, asJSON); err != nil {
 				return err
 			}
 			return report.Err()
@@ -127,10 +127,10 @@ func benchServerCommand() *cobra.Command {
 	return c
 }
 
-// tellBench prints the report, for people or as one JSON object.
-func tellBench(w io.Writer, r bench.Report, asJSON bool) error {
+// tellBench prints a report, for people as a table or as one JSON object.
+func tellBench[R any](w io.Writer, r R, table func(R) string, asJSON bool) error {
 	if !asJSON {
-		_, err := io.WriteString(w, benchTable(r))
+		_, err := io.WriteString(w, table(r))
 		return err
 	}
 	out := json.NewEncoder(w)

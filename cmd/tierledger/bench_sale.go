@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +59,7 @@ Exit codes: 0 done, 1 a request failed, the money or an invariant is wrong, 2 wr
 			if err != nil {
 				return err
 			}
-			if err := tellBenchSale(c.OutOrStdout(), report, asJSON); err != nil {
+			if err := tellBench(c.OutOrStdout(), report, saleTable, asJSON); err != nil {
 				return err
 			}
 			return report.Err()
@@ -85,17 +84,6 @@ func saleFlags(c *cobra.Command, s *bench.Sale) {
 	f.DurationVar(&s.Settle, "settle", s.Settle, "longest `TIME` to wait at the end for outcomes that aren't known")
 	f.StringVar(&s.DatabaseURL, "database-url", "", "PostgreSQL `URL` of a database for benchmarks (default: a private server)")
 	f.StringVar(&s.Profile, "profile", "", "write the service's CPU profile to `FILE`")
-}
-
-// tellBenchSale prints the report, for people or as one JSON object.
-func tellBenchSale(w io.Writer, r bench.SaleReport, asJSON bool) error {
-	if !asJSON {
-		_, err := io.WriteString(w, saleTable(r))
-		return err
-	}
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	return out.Encode(r)
 }
 
 // tellSaleProgress keeps one line up to date on a terminal; end clears it. Elsewhere

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -63,7 +61,7 @@ invariant is violated, 2 wrong usage.`,
 			if err != nil {
 				return err
 			}
-			if err := tellBenchSeats(c.OutOrStdout(), report, asJSON); err != nil {
+			if err := tellBench(c.OutOrStdout(), report, seatsTable, asJSON); err != nil {
 				return err
 			}
 			return report.Err()
@@ -93,17 +91,6 @@ func seatsFlags(c *cobra.Command, s *bench.Seats) {
 		"parties of the sellout sit apart from the start; false: when they're refused side by side")
 	f.StringVar(&s.DatabaseURL, "database-url", "", "PostgreSQL `URL` of a database for benchmarks (default: a private server)")
 	f.StringVar(&s.Profile, "profile", "", "write the service's CPU profile to `FILE`")
-}
-
-// tellBenchSeats prints the report, for people or as one JSON object.
-func tellBenchSeats(w io.Writer, r bench.SeatsReport, asJSON bool) error {
-	if !asJSON {
-		_, err := io.WriteString(w, seatsTable(r))
-		return err
-	}
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	return out.Encode(r)
 }
 
 // seatsTable lays a report out in less than 100 columns.

@@ -31,8 +31,8 @@ type house struct {
 	hot      int      // so many sections, the first, are hot
 	rows     []houseRow
 	labels   []string
-	numbers  map[string]int32 // by label
-	chart    []byte           // its JSON
+	numbers  map[string]int // by label
+	chart    []byte         // its JSON
 }
 
 // houseRow is a row of seats with consecutive numbers.
@@ -63,7 +63,7 @@ type (
 func newHouse(seats int, accessible bool) *house {
 	sections := max(2, (seats+sectionSeats/2)/sectionSeats)
 	h := &house{
-		hot: max(1, sections/hotShare), labels: make([]string, 0, seats), numbers: make(map[string]int32, seats),
+		hot: max(1, sections/hotShare), labels: make([]string, 0, seats), numbers: make(map[string]int, seats),
 	}
 	chart := make([]chartSection, 0, sections)
 	for i := range sections {
@@ -96,7 +96,7 @@ func (h *house) addSection(index, from, to, sections int, accessible bool) chart
 			}
 			row.Seats = append(row.Seats, seat)
 			label := name + "-" + row.Row + "-" + seat.Seat
-			h.numbers[label] = int32(len(h.labels))
+			h.numbers[label] = len(h.labels)
 			h.labels = append(h.labels, label)
 		}
 		s.Rows = append(s.Rows, row)

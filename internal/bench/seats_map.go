@@ -55,7 +55,7 @@ func openMapReads(ctx context.Context, o *office) (*mapReads, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := whole.states(o.house); err != nil {
+	if _, err := whole.Letters(o.house.numbers); err != nil {
 		return nil, err
 	}
 	m.plain = size

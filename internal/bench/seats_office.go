@@ -155,7 +155,7 @@ func (o *office) read(body []byte) (placedHold, error) {
 			if !ok {
 				return p, fmt.Errorf("hold: seat %q isn't in the chart", label)
 			}
-			p.seats = append(p.seats, seat)
+			p.seats = append(p.seats, int32(seat))
 		}
 	}
 	return p, nil

@@ -14,26 +14,15 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/tierledger/tierledger/internal/sale"
 )
 
 // maxLine bounds a line of a stream: the most changes that one event may tell of.
 const maxLine = 16 << 20
 
-// seatMap is the map as it's read; its other fields are for those who draw it.
-type seatMap struct {
-	Version  int64 `json:"version"`
-	Sections []struct {
-		Section string `json:"section"`
-		Rows    []struct {
-			Row    string   `json:"row"`
-			Seats  []string `json:"seats"`
-			States string   `json:"states"`
-		} `json:"rows"`
-	} `json:"sections"`
-}
-
 // readMap reads a gzipped map, and tells how many bytes it has unpacked.
-func readMap(body io.Reader) (m seatMap, size int64, err error) {
+func readMap(body io.Reader) (m sale.SeatMap, size int64, err error) {
 	unpacked, err := gzip.NewReader(body)
 	if err != nil {
 		return m, 0, err
@@ -43,32 +32,6 @@ func readMap(body io.Reader) (m seatMap, size int64, err error) {
 		return m, 0, err
 	}
 	return m, int64(len(text)), json.Unmarshal(text, &m)
-}
-
-// states gives the letter of each seat of a house, by number. It refuses a map that
-// hasn't one for every seat.
-func (m *seatMap) states(h *house) ([]byte, error) {
-	states := make([]byte, len(h.labels))
-	n := 0
-	for _, s := range m.Sections {
-		for _, r := range s.Rows {
-			if len(r.Seats) != len(r.States) {
-				return nil, fmt.Errorf("row %s-%s has %d seats and %d states", s.Section, r.Row, len(r.Seats), len(r.States))
-			}
-			for i, seat := range r.Seats {
-				number, ok := h.numbers[s.Section+"-"+r.Row+"-"+seat]
-				if !ok || states[number] != 0 {
-					return nil, fmt.Errorf("seat %s-%s-%s isn't in the chart, or is there twice", s.Section, r.Row, seat)
-				}
-				states[number] = r.States[i]
-				n++
-			}
-		}
-	}
-	if n != len(states) {
-		return nil, fmt.Errorf("it has %d seats, the chart has %d", n, len(states))
-	}
-	return states, nil
 }
 
 // witness is a follower who does read what it's told: it keeps a map by the changes alone,
@@ -102,7 +65,7 @@ func (w *witness) load(ctx context.Context) error {
 		return err
 	}
 	w.version = m.Version
-	w.states, err = m.states(w.office.house)
+	w.states, err = m.Letters(w.office.house.numbers)
 	return err
 }
 

@@ -115,50 +115,24 @@ func (m *mapAPI) read(ctx context.Context, tag string) (r mapReading, next strin
 		return r, "", err
 	}
 	defer resp.Body.Close()
-	var doc struct {
-		Version  int64            `json:"version"`
-		Total    map[string]int64 `json:"total"`
-		Sections []struct {
-			Section string `json:"section"`
-			Rows    []struct {
-				Row    string   `json:"row"`
-				Seats  []string `json:"seats"`
-				States string   `json:"states"`
-			} `json:"rows"`
-		} `json:"sections"`
-	}
+	var doc SeatMap
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxExchange)).Decode(&doc); err != nil {
 		return r, "", fmt.Errorf("read the map: %w", err)
 	}
 	if next = resp.Header.Get("ETag"); next != fmt.Sprintf("%q", strconv.FormatInt(doc.Version, 10)) {
 		return r, "", fmt.Errorf("read the map: version %d has the tag %s", doc.Version, next)
 	}
-	r = mapReading{version: doc.Version, letters: make([]byte, len(m.house.seats))}
+	r.version = doc.Version
+	if r.letters, err = doc.Letters(m.house.index); err != nil {
+		return r, "", fmt.Errorf("read the map: %w", err)
+	}
 	total := map[string]int64{}
-	for _, section := range doc.Sections {
-		for _, row := range section.Rows {
-			if len(row.Seats) != len(row.States) {
-				return r, "", fmt.Errorf("read the map: row %s-%s has %d seats and %d states", section.Section, row.Row, len(row.Seats), len(row.States))
-			}
-			for i, seat := range row.Seats {
-				label := section.Section + "-" + row.Row + "-" + seat
-				at, ok := m.house.index[label]
-				if !ok || r.letters[at] != 0 {
-					return r, "", fmt.Errorf("read the map: seat %s isn't of the chart, or there twice", label)
-				}
-				r.letters[at] = row.States[i]
-				total[stateOf(row.States[i])]++
-			}
-		}
+	for _, letter := range r.letters {
+		total[stateOf(letter)]++
 	}
 	for state, n := range doc.Total {
 		if total[state] != n {
 			return r, "", fmt.Errorf("read the map: version %d has %d seats %s in all and %d in its rows", doc.Version, n, state, total[state])
-		}
-	}
-	for at, letter := range r.letters {
-		if letter == 0 {
-			return r, "", fmt.Errorf("read the map: seat %s is missing", m.house.seats[at].label)
 		}
 	}
 	return r, next, nil
