@@ -26,18 +26,19 @@ internal/pg         fault
 ledger              fault internal/pg
 buckets             fault internal/pg ledger
 seats               fault internal/pg ledger buckets
-holds               fault internal/pg ledger buckets seats
+quota               fault internal/pg ledger buckets
+holds               fault internal/pg ledger buckets seats quota
 payments            fault ledger buckets
 payments/sim        ledger payments
 cases               fault internal/pg ledger buckets
 orders              fault internal/pg ledger buckets seats holds payments cases
 recon               fault internal/pg ledger buckets payments cases orders
-httpapi             fault ledger buckets seats holds payments cases orders recon
+httpapi             fault ledger buckets seats quota holds payments cases orders recon
 
-internal/verify     internal/pg ledger buckets seats holds cases orders recon
+internal/verify     internal/pg ledger buckets seats quota holds cases orders recon
 internal/export     internal/pg ledger buckets
 internal/chartfile  fault ledger seats
-internal/service    migrations internal/pg ledger buckets seats holds payments payments/sim cases orders recon httpapi
+internal/service    migrations internal/pg ledger buckets seats quota holds payments payments/sim cases orders recon httpapi
 internal/embedded
 internal/pgtest     fault migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
 internal/load

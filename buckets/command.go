@@ -18,20 +18,21 @@ const (
 
 // EventView is an event as callers see it.
 type EventView struct {
-	Event             string      `json:"event"`
-	Name              string      `json:"name"`
-	Currency          ledger.Unit `json:"currency"`
-	HoldSeconds       int         `json:"hold_seconds"`
-	GraceSeconds      int         `json:"grace_seconds"`
-	LimitPerCustomer  *int64      `json:"limit_per_customer,omitempty"`
-	SaleOpensAt       *time.Time  `json:"sale_opens_at,omitempty"`
-	SaleClosesAt      *time.Time  `json:"sale_closes_at,omitempty"`
-	Organiser         string      `json:"organiser"`
-	LatePaymentPolicy string      `json:"late_payment_policy"`
-	HonourUntil       *time.Time  `json:"honour_until,omitempty"`
-	CreatedAt         time.Time   `json:"created_at"`
-	Version           ledger.Seq  `json:"version"`
-	Tiers             []TierView  `json:"tiers"`
+	Event             string        `json:"event"`
+	Name              string        `json:"name"`
+	Currency          ledger.Unit   `json:"currency"`
+	HoldSeconds       int           `json:"hold_seconds"`
+	GraceSeconds      int           `json:"grace_seconds"`
+	LimitPerCustomer  *int64        `json:"limit_per_customer,omitempty"`
+	SaleOpensAt       *time.Time    `json:"sale_opens_at,omitempty"`
+	SaleClosesAt      *time.Time    `json:"sale_closes_at,omitempty"`
+	Organiser         string        `json:"organiser"`
+	LatePaymentPolicy string        `json:"late_payment_policy"`
+	HonourUntil       *time.Time    `json:"honour_until,omitempty"`
+	ApproveMovesFrom  ledger.Amount `json:"approve_moves_from"`
+	CreatedAt         time.Time     `json:"created_at"`
+	Version           ledger.Seq    `json:"version"`
+	Tiers             []TierView    `json:"tiers"`
 }
 
 // TierView is a tier as callers see it.
@@ -64,23 +65,25 @@ func viewEvent(e *Event, tiers []TierView) EventView {
 		HoldSeconds: e.HoldSeconds, GraceSeconds: e.GraceSeconds, LimitPerCustomer: e.LimitPerCustomer,
 		SaleOpensAt: e.SaleOpensAt, SaleClosesAt: e.SaleClosesAt,
 		Organiser: e.Organiser, LatePaymentPolicy: e.LatePaymentPolicy, HonourUntil: e.HonourUntil,
-		CreatedAt: e.CreatedAt, Version: e.Version, Tiers: tiers,
+		ApproveMovesFrom: e.ApproveMovesFrom, CreatedAt: e.CreatedAt, Version: e.Version, Tiers: tiers,
 	}
 }
 
 // create takes an event's name, in the system journal.
 type create struct{ spec *Spec }
 
+func (c *create) name() (string, int) { return c.spec.Event, 1 }
+
 func (c *create) Accounts() []string { return nil }
 
 func (c *create) Decide(s *ledger.State) (ledger.Decision, error) {
-	if ShelfOf(s).taken[c.spec.Event] {
+	if ShelfOf(s).taken[laneName{c.spec.Event, 1}] {
 		return ledger.Decision{}, ErrEventExists.Because("%s", c.spec.Event).With("event", c.spec.Event)
 	}
 	data, err := json.Marshal(c.spec)
 	return ledger.Decision{
 		Kind: KindEventCreated, Data: data,
-		Rows: []ledger.Row{createdRow{c.spec.Event, s.NextSeq()}},
+		Rows: []ledger.Row{createdRow{laneName{c.spec.Event, 1}, s.NextSeq()}},
 	}, err
 }
 
@@ -96,7 +99,7 @@ func (o *open) Decide(s *ledger.State) (ledger.Decision, error) {
 		HoldSeconds: spec.HoldSeconds, GraceSeconds: *spec.GraceSeconds, LimitPerCustomer: spec.LimitPerCustomer,
 		SaleOpensAt: spec.SaleOpensAt.utc(), SaleClosesAt: spec.SaleClosesAt.utc(),
 		Organiser: spec.Organiser, LatePaymentPolicy: spec.LatePaymentPolicy, HonourUntil: spec.HonourUntil.utc(),
-		CreatedAt: s.Now, Version: s.NextSeq(),
+		ApproveMovesFrom: ledger.Amount(*spec.ApproveMovesFrom), CreatedAt: s.Now, Version: s.NextSeq(),
 	}
 	d := ledger.Decision{Kind: KindEventOpened, Rows: []ledger.Row{openedRow{event}}}
 	var views []TierView
@@ -145,6 +148,9 @@ func (a *addTier) Decide(s *ledger.State) (ledger.Decision, error) {
 	if len(shelf.Tiers) >= maxTiers {
 		return ledger.Decision{}, tooManyTiers()
 	}
+	if a.spec.Seated && shelf.Lane != nil {
+		return ledger.Decision{}, ErrNotSplittable.Because("the event was split").With("tier", a.spec.Tier)
+	}
 	tier := a.spec.tier(len(shelf.Tiers), s.NextSeq())
 	data, err := json.Marshal(viewTier(&tier, a.spec.Quantity, shelf.Event.Currency))
 	return ledger.Decision{
@@ -169,6 +175,8 @@ type changeTier struct {
 	tier    ledger.Unit
 	change  TierChange
 	ifMatch *ledger.Seq
+	// elsewhere are free tickets in other lanes, which a dry run may count on.
+	elsewhere ledger.Amount
 }
 
 func (c *changeTier) Accounts() []string { return []string{ledger.Capacity, ledger.Available} }
@@ -195,11 +203,9 @@ func (c *changeTier) Decide(s *ledger.State) (ledger.Decision, error) {
 	if q := c.change.Quantity; q != nil && old.Seated {
 		return ledger.Decision{}, fault.BadField("quantity", "%s is sold by seat: its chart gives the quantity", c.tier)
 	} else if q != nil && *q != capacity {
-		committed := capacity - s.Balance(ledger.Available, c.tier)
+		committed := capacity - s.Balance(ledger.Available, c.tier) - c.elsewhere
 		if *q < committed {
-			return ledger.Decision{}, ErrBelowCommitted.
-				Because("%d tickets of %s are committed", committed, c.tier).
-				With("tier", c.tier).With("minimum", committed).With("asked", *q)
+			return ledger.Decision{}, BelowCommitted(c.tier, committed, *q)
 		}
 		legs = Supply(c.tier, *q-capacity)
 		capacity = *q
@@ -208,4 +214,10 @@ func (c *changeTier) Decide(s *ledger.State) (ledger.Decision, error) {
 	return ledger.Decision{
 		Kind: KindTierChanged, Data: data, Legs: legs, Rows: []ledger.Row{tierRow{tier, repriced}},
 	}, err
+}
+
+// BelowCommitted is ErrBelowCommitted about a tier that can't have less than a minimum.
+func BelowCommitted(tier ledger.Unit, minimum, asked ledger.Amount) error {
+	return ErrBelowCommitted.Because("%d tickets of %s are committed", minimum, tier).
+		With("tier", tier).With("minimum", minimum).With("asked", asked)
 }

@@ -12,4 +12,14 @@
 // opened, because the process died in between, doesn't exist for anyone yet; a
 // repeat of the request opens it, and so does OpenCreated, which runs with the
 // sweeper.
+//
+// # Lanes and allotments
+//
+// An event may be split over lanes, journals of their own whose first is the event's, its
+// home. What is for sale is in the home's rows alone, and the batches of every lane read it
+// there; a lane's own row, changed by its own entries, says by which layout it goes. At one
+// time a customer has tickets in one lane only (Admit), so that limits are that lane's
+// business. Every lane has a bucket of each tier, and of each allotment: tickets set aside
+// for a channel, perhaps for those who have an access code. Package quota moves tickets
+// between the buckets.
 package buckets

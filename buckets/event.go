@@ -19,12 +19,16 @@ const (
 	maxName        = 200           // bytes of a display name
 	maxID          = 64            // bytes of an event's or tier's name in paths and accounts
 	maxHoldSeconds = 24 * 3600     // a claim that lasts longer is a sale
+
+	// MaxReason bounds why somebody did something, in bytes.
+	MaxReason = 500
 )
 
 // Defaults of a new event.
 const (
 	defaultHoldSeconds  = 300
 	defaultGraceSeconds = 120
+	defaultApproveFrom  = 1000
 )
 
 // Policies for a payment that comes after its hold has ended.
@@ -53,6 +57,7 @@ type Spec struct {
 	Organiser         string      `json:"organiser,omitempty"`           // "": the event's name
 	LatePaymentPolicy string      `json:"late_payment_policy,omitempty"` // "": review
 	HonourUntil       *Instant    `json:"honour_until,omitempty"`        // nil: no end
+	ApproveMovesFrom  *int64      `json:"approve_moves_from,omitempty"`  // tickets of one quota move; nil: 1,000
 	Tiers             []TierSpec  `json:"tiers"`
 }
 
@@ -80,7 +85,8 @@ type Event struct {
 	SaleClosesAt      *time.Time
 	Organiser         string
 	LatePaymentPolicy string
-	HonourUntil       *time.Time // the last time at which a late payment may be honoured
+	HonourUntil       *time.Time    // the last time at which a late payment may be honoured
+	ApproveMovesFrom  ledger.Amount // quota moves of so many tickets need a second person
 	CreatedAt         time.Time
 	Version           ledger.Seq
 }
@@ -134,6 +140,9 @@ func (s *Spec) normalize() error {
 	if s.LatePaymentPolicy == "" {
 		s.LatePaymentPolicy = Review
 	}
+	if s.ApproveMovesFrom == nil {
+		s.ApproveMovesFrom = new(int64(defaultApproveFrom))
+	}
 	if err := checkInstant("sale_opens_at", s.SaleOpensAt); err != nil {
 		return err
 	}
@@ -152,7 +161,7 @@ func (s *Spec) normalize() error {
 		return fault.BadField("currency", "%q isn't an ISO 4217 currency code", s.Currency)
 	}
 	switch {
-	case !validID(s.Event):
+	case !ValidID(s.Event):
 		return badID("event")
 	case s.Name == "" || len(s.Name) > maxName:
 		return fault.BadField("name", "must have 1 to %d bytes", maxName)
@@ -164,7 +173,7 @@ func (s *Spec) normalize() error {
 		return fault.BadField("limit_per_customer", "must be 1 to %d", maxCapacity)
 	case s.SaleOpensAt != nil && s.SaleClosesAt != nil && !s.SaleOpensAt.Before(s.SaleClosesAt.Time):
 		return fault.BadField("sale_closes_at", "must be after sale_opens_at")
-	case !validID(s.Organiser):
+	case !ValidID(s.Organiser):
 		return badID("organiser")
 	case s.LatePaymentPolicy != HonourIfAvailable && s.LatePaymentPolicy != Refund && s.LatePaymentPolicy != Review:
 		return fault.BadField("late_payment_policy", "must be %s, %s or %s", HonourIfAvailable, Refund, Review)
@@ -172,6 +181,8 @@ func (s *Spec) normalize() error {
 		return fault.BadField("honour_until", "must be after sale_opens_at")
 	case s.HonourUntil != nil && s.SaleClosesAt != nil && s.HonourUntil.Before(s.SaleClosesAt.Time):
 		return fault.BadField("honour_until", "must not be before sale_closes_at")
+	case *s.ApproveMovesFrom < 1 || *s.ApproveMovesFrom > maxCapacity:
+		return fault.BadField("approve_moves_from", "must be 1 to %d", maxCapacity)
 	case len(s.Tiers) == 0 || len(s.Tiers) > maxTiers:
 		return fault.BadField("tiers", "an event has 1 to %d tiers", maxTiers)
 	}
@@ -202,7 +213,7 @@ func (t *TierSpec) normalize(field string, currency ledger.Unit) error {
 		t.TaxRate = &Rate{}
 	}
 	switch _, _, money := t.Tier.Currency(); {
-	case !validID(string(t.Tier)):
+	case !ValidID(string(t.Tier)):
 		return badID(field + "tier")
 	case money:
 		return fault.BadField(field+"tier", "%q is a currency; a tier needs another name", t.Tier)
@@ -250,8 +261,9 @@ func checkInstant(field string, i *Instant) error {
 
 func badLimit(limit *int64) bool { return limit != nil && (*limit < 1 || *limit > maxCapacity) }
 
-// validID allows names that stand unquoted in paths, accounts and files.
-func validID(s string) bool {
+// ValidID tells whether s can name an event, a tier, an allotment or an access code: names
+// that stand unquoted in paths, accounts and files.
+func ValidID(s string) bool {
 	if s == "" || len(s) > maxID || strings.IndexByte("._-", s[0]) >= 0 {
 		return false
 	}

@@ -1,12 +1,10 @@
 package buckets
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,11 +22,13 @@ type Store struct {
 	reader *ledger.Reader
 	reads  *pgxpool.Pool
 
-	// journals remembers which journal records an event, and names which
+	// journals remembers which journal is the home of an event, and names which
 	// event a journal records. That never changes, so it may be remembered;
 	// nothing else is.
 	journals sync.Map // event -> ledger.JournalID
 	names    sync.Map // ledger.JournalID -> Name
+	// layouts has how events were split when this process last looked; see Layout.
+	layouts sync.Map // event -> Layout
 }
 
 // NewStore makes a store that commits through a ledger and reads from a pool.
@@ -118,12 +118,13 @@ func (s *Store) openCreated(ctx context.Context, seq ledger.Seq) error {
 	return err
 }
 
-// Journal finds the journal of an event; ErrEventNotFound when there's none.
+// Journal finds the journal of an event, of its first lane when it's split;
+// ErrEventNotFound when there's none.
 func (s *Store) Journal(ctx context.Context, event string) (ledger.JournalID, error) {
 	if j, ok := s.journals.Load(event); ok {
 		return j.(ledger.JournalID), nil
 	}
-	if !validID(event) {
+	if !ValidID(event) {
 		return 0, eventNotFound(event)
 	}
 	var number int64
@@ -197,10 +198,15 @@ func (s *Store) AddTier(ctx context.Context, principal, key, event string, spec 
 
 // ChangeTier changes a tier's name, limit, price (a new price version; holds keep
 // theirs) or capacity; with ifMatch only if the tier still has that version. The
-// receipt's data is the tier. Errors: ErrEventNotFound, ErrTierNotFound,
-// ErrVersionConflict, ErrInvalidRequest with the field, ErrBelowCommitted with the
-// minimum, and those of ledger.Do.
+// receipt's data is the tier. Errors: ErrEventNotFound, ErrTierNotFound, ErrVersionConflict,
+// ErrInvalidRequest with the field, ErrBelowCommitted with the minimum, and those of
+// ledger.Do.
 func (s *Store) ChangeTier(ctx context.Context, principal, key, event string, tier ledger.Unit, change TierChange, ifMatch *ledger.Seq, dryRun bool) (ledger.Receipt, error) {
+	return s.ChangeTierIn(ctx, principal, key, event, tier, change, ifMatch, dryRun, 0)
+}
+
+// ChangeTierIn is ChangeTier, where a dry run may count on free tickets in other lanes.
+func (s *Store) ChangeTierIn(ctx context.Context, principal, key, event string, tier ledger.Unit, change TierChange, ifMatch *ledger.Seq, dryRun bool, elsewhere ledger.Amount) (ledger.Receipt, error) {
 	journal, err := s.Journal(ctx, event)
 	if err != nil {
 		return ledger.Receipt{}, err
@@ -210,8 +216,11 @@ func (s *Store) ChangeTier(ctx context.Context, principal, key, event string, ti
 		Change  TierChange
 		IfMatch *ledger.Seq
 	}{tier, change, ifMatch}
-	c, err := ledger.NewCommand(journal, principal, key, KindTierChanged, parameters,
-		&changeTier{tier: tier, change: change, ifMatch: ifMatch})
+	body := &changeTier{tier: tier, change: change, ifMatch: ifMatch}
+	if dryRun {
+		body.elsewhere = elsewhere
+	}
+	c, err := ledger.NewCommand(journal, principal, key, KindTierChanged, parameters, body)
 	if err != nil {
 		return ledger.Receipt{}, err
 	}
@@ -234,7 +243,7 @@ func (s *Store) get(ctx context.Context, journal ledger.JournalID) (EventView, e
 	var tiers []*Tier
 	q.Queue(sqlBatchEvent, int64(journal)).Query(func(rows pgx.Rows) (err error) {
 		for rows.Next() && err == nil {
-			event, err = scanEvent(rows)
+			event, _, err = scanEventLane(rows)
 		}
 		return err
 	})
@@ -283,54 +292,4 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]EventView,
 		views = append(views, v)
 	}
 	return views, nil
-}
-
-// Availability is where an event's tickets are; seconds old is all right for it.
-type Availability struct {
-	Event   string             `json:"event"`
-	Version ledger.Seq         `json:"version"`
-	AsOf    time.Time          `json:"as_of"`
-	Tiers   []TierAvailability `json:"tiers"`
-}
-
-// TierAvailability is where a tier's tickets are.
-type TierAvailability struct {
-	Tier      ledger.Unit   `json:"tier"`
-	Capacity  ledger.Amount `json:"capacity"`
-	Available ledger.Amount `json:"available"`
-	Held      ledger.Amount `json:"held"`
-	Sold      ledger.Amount `json:"sold"`
-	Blocked   ledger.Amount `json:"blocked"`
-	InTransit ledger.Amount `json:"in_transit"`
-	Version   ledger.Seq    `json:"version"`
-}
-
-// Availability reads where an event's tickets are, all tiers at one instant.
-func (s *Store) Availability(ctx context.Context, event string) (Availability, error) {
-	journal, err := s.Journal(ctx, event)
-	if err != nil {
-		return Availability{}, err
-	}
-	stock, err := s.reader.Stock(ctx, journal)
-	if err != nil {
-		return Availability{}, err
-	}
-	a := Availability{Event: event, Version: stock.Version, AsOf: stock.AsOf.UTC()}
-	for tier, accounts := range stock.Tiers {
-		t := TierAvailability{
-			Tier:      tier,
-			Capacity:  -accounts[ledger.Capacity].Balance,
-			Available: accounts[ledger.Available].Balance,
-			Held:      accounts[ledger.Held].Balance,
-			Sold:      accounts[ledger.Sold].Balance,
-			Blocked:   accounts[ledger.Blocked].Balance,
-			InTransit: accounts[ledger.Transit].Balance,
-		}
-		for _, account := range accounts {
-			t.Version = max(t.Version, account.Version)
-		}
-		a.Tiers = append(a.Tiers, t)
-	}
-	slices.SortFunc(a.Tiers, func(x, y TierAvailability) int { return cmp.Compare(x.Tier, y.Tier) })
-	return a, nil
 }

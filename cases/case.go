@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tierledger/tierledger/buckets"
+	"github.com/tierledger/tierledger/fault"
 	"github.com/tierledger/tierledger/ledger"
 )
 
@@ -155,7 +156,7 @@ func (c *Case) to(status Status, version ledger.Seq) Case {
 }
 
 // Approvable tells why somebody can't decide on what was proposed; nil when they can.
-// Errors: buckets.ErrVersionConflict, ErrCaseState, ErrSamePerson.
+// Errors: buckets.ErrVersionConflict, ErrCaseState, fault.ErrSamePerson.
 func (c *Case) Approvable(by string, ifMatch *ledger.Seq) error {
 	if err := c.Match(ifMatch); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (c *Case) Approvable(by string, ifMatch *ledger.Seq) error {
 	case c.Status != AwaitingApproval:
 		return ErrCaseState.Because("case %s is %s", c.ID, c.Status).With("case_id", c.ID).With("case_status", c.Status)
 	case by == c.ProposedBy:
-		return ErrSamePerson.Because("%s proposed it", by).With("case_id", c.ID)
+		return fault.ErrSamePerson.Because("%s proposed it", by).With("case_id", c.ID)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func TestApprovable(t *testing.T) {
 		want *fault.Def
 	}{
 		"nothing was proposed":     {c, "gus", nil, cases.ErrCaseState},
-		"by the same person":       {p, "fay", &p.Version, cases.ErrSamePerson},
+		"by the same person":       {p, "fay", &p.Version, fault.ErrSamePerson},
 		"by somebody who saw less": {p, "fay", &stale, buckets.ErrVersionConflict},
 		"by another":               {p, "gus", &p.Version, nil},
 		"by another, any version":  {p, "gus", nil, nil},

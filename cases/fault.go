@@ -12,15 +12,13 @@ var (
 		Title: "There's no such case."}
 	ErrCaseState = &fault.Def{Kind: fault.Conflict, Code: "case_state",
 		Title: "The case isn't in a state in which this can be done."}
-	ErrSamePerson = &fault.Def{Kind: fault.Forbidden, Code: "same_person",
-		Title: "Whoever proposed a resolution can't decide on it."}
 	ErrResolution = &fault.Def{Kind: fault.Conflict, Code: "resolution_not_possible",
 		Title: "The case can't be resolved like this."}
 )
 
 // Defs lists the codes of this package.
 func Defs() []*fault.Def {
-	return []*fault.Def{ErrCaseNotFound, ErrCaseState, ErrSamePerson, ErrResolution}
+	return []*fault.Def{ErrCaseNotFound, ErrCaseState, fault.ErrSamePerson, ErrResolution}
 }
 
 // NotFound is ErrCaseNotFound about a case.

@@ -67,23 +67,12 @@ type Filter struct {
 	Limit  int
 }
 
-// List reads a page of cases in the order of their ids.
+// List reads a page of cases in the order of their ids: of all journals, or of all lanes of
+// an event.
 func (s *Store) List(ctx context.Context, f Filter) ([]Case, error) {
-	var journal *int64
-	if f.Event != "" {
-		number, err := s.events.Journal(ctx, f.Event)
-		if err != nil {
-			return nil, err
-		}
-		journal = new(int64(number))
-	}
-	rows, err := s.reads.Query(ctx, sqlListCases, journal, f.After, f.Status, f.Reason, f.MinAge.Seconds(), f.Limit)
+	found, err := s.find(ctx, f)
 	if err != nil {
-		return nil, pg.Fault(fmt.Errorf("list cases: %w", err))
-	}
-	found, err := pgx.CollectRows(rows, readCase)
-	if err != nil {
-		return nil, pg.Fault(fmt.Errorf("list cases: %w", err))
+		return nil, err
 	}
 	list := make([]Case, len(found))
 	for i, c := range found {
@@ -93,6 +82,33 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Case, error) {
 		list[i] = *c
 	}
 	return list, nil
+}
+
+// find reads what a filter selects.
+func (s *Store) find(ctx context.Context, f Filter) ([]*Case, error) {
+	if f.Event == "" {
+		return s.list(ctx, nil, f, f.Limit)
+	}
+	lanes, err := s.events.Lanes(ctx, f.Event)
+	if err != nil {
+		return nil, err
+	}
+	return buckets.Page(lanes, f.After, f.Limit, func(lane ledger.JournalID, limit int) ([]*Case, error) {
+		return s.list(ctx, &lane, f, limit)
+	})
+}
+
+// list reads a page of one journal's cases; of all journals' for nil.
+func (s *Store) list(ctx context.Context, journal *ledger.JournalID, f Filter, limit int) ([]*Case, error) {
+	rows, err := s.reads.Query(ctx, sqlListCases, journal, f.After, f.Status, f.Reason, f.MinAge.Seconds(), limit)
+	if err != nil {
+		return nil, pg.Fault(fmt.Errorf("list cases: %w", err))
+	}
+	found, err := pgx.CollectRows(rows, readCase)
+	if err != nil {
+		return nil, pg.Fault(fmt.Errorf("list cases: %w", err))
+	}
+	return found, nil
 }
 
 // readCase reads a row and the age.

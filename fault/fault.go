@@ -115,6 +115,9 @@ var (
 	ErrInvalidRequest = &Def{Invalid, "invalid_request", "The request isn't valid."}
 )
 
+// ErrSamePerson is the code of what needs two people.
+var ErrSamePerson = &Def{Forbidden, "same_person", "Whoever asked for it can't decide on it."}
+
 // BadField is ErrInvalidRequest about one field of the request.
 func BadField(field, format string, args ...any) *Error {
 	e := ErrInvalidRequest.Because("%s: %s", field, fmt.Sprintf(format, args...))

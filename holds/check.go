@@ -35,10 +35,10 @@ LEFT JOIN (SELECT journal_id, seq, CASE WHEN kind LIKE 'hold.%' THEN data ELSE d
              AND ($1::bigint IS NULL OR journal_id = $1)) e
        ON e.journal_id = h.journal_id AND e.seq = h.version
 LEFT JOIN LATERAL json_to_record(e.data) AS r (hold_id uuid, customer text, status text, expires_at timestamptz,
-                                               pay_until timestamptz, items json, total json)
+                                               pay_until timestamptz, code text, items json, total json)
        ON true
-WHERE (h.hold_id, h.customer, h.status, h.expires_at, h.pay_until, h.items::text, h.total) IS DISTINCT FROM
-      (r.hold_id, r.customer, r.status, r.expires_at, r.pay_until, r.items::text, (r.total ->> 'amount')::bigint)`},
+WHERE (h.hold_id, h.customer, h.status, h.expires_at, h.pay_until, h.code, h.items::text, h.total) IS DISTINCT FROM
+      (r.hold_id, r.customer, r.status, r.expires_at, r.pay_until, r.code, r.items::text, (r.total ->> 'amount')::bigint)`},
 
 	{Name: "holds_ended_once", Says: "a hold that ended or was bought has one entry that did it, another has none", SQL: `
 SELECT format('journal %s hold %s: is %s at version %s, ended by %s entries, the last is %s', h.journal_id, h.hold_id,
@@ -69,7 +69,8 @@ SELECT format('journal %s hold %s: total %s, its lines cost %s', h.journal_id, h
               sum(i.quantity * (p.amount + p.fee + round((p.amount + p.fee) * p.tax_rate))))
 FROM holds h
 CROSS JOIN LATERAL json_to_recordset(h.items) AS i (tier text, quantity bigint, price_version bigint)
-LEFT JOIN prices p ON p.journal_id = h.journal_id
+LEFT JOIN lanes l ON l.journal_id = h.journal_id
+LEFT JOIN prices p ON p.journal_id = coalesce(l.home, h.journal_id)
                   AND p.tier = i.tier COLLATE "C"
                   AND p.price_version = i.price_version
 WHERE $1::bigint IS NULL OR h.journal_id = $1
@@ -93,7 +94,25 @@ WHERE (s.tier, s.hold_id, s.until) IS DISTINCT FROM (h.tier, h.hold_id, h.expire
 SELECT format('journal %s hold %s tier %s: %s tickets, %s seats', h.journal_id, h.hold_id, i.tier, i.quantity, coalesce(json_array_length(i.seats), 0))
 FROM holds h
 CROSS JOIN LATERAL json_to_recordset(h.items) AS i (tier text, quantity bigint, seats json)
-JOIN tiers t ON t.journal_id = h.journal_id AND t.tier = i.tier COLLATE "C"
+LEFT JOIN lanes l ON l.journal_id = h.journal_id
+JOIN tiers t ON t.journal_id = coalesce(l.home, h.journal_id) AND t.tier = i.tier COLLATE "C"
 WHERE ($1::bigint IS NULL OR h.journal_id = $1)
   AND CASE WHEN t.seated THEN i.quantity ELSE 0 END <> coalesce(json_array_length(i.seats), 0)`},
+
+	{Name: "codes_redeemed", Says: "the uses that are taken of an access code are those of holds that are open or were bought, in time or late", SQL: `
+SELECT format('journal %s account redeemed:%s: has %s, %s holds have taken one', journal_id, code, a.balance, h.uses)
+FROM (SELECT journal_id, substr(code, 10) AS code, balance
+      FROM accounts
+      WHERE code > 'redeemed:' AND code < 'redeemed;' AND balance <> 0 AND ($1::bigint IS NULL OR journal_id = $1)) a
+FULL JOIN (SELECT h.journal_id, h.code, count(*) AS uses
+           FROM holds h
+           LEFT JOIN (SELECT DISTINCT journal_id, (data ->> 'hold_id')::uuid AS hold_id
+                      FROM entries
+                      WHERE kind = 'order.honoured' AND ($1::bigint IS NULL OR journal_id = $1)) late
+                  ON late.journal_id = h.journal_id AND late.hold_id = h.hold_id
+           WHERE h.code IS NOT NULL
+             AND (h.status NOT IN ('released', 'expired') OR late.hold_id IS NOT NULL)
+             AND ($1::bigint IS NULL OR h.journal_id = $1)
+           GROUP BY h.journal_id, h.code) h USING (journal_id, code)
+WHERE a.balance IS DISTINCT FROM h.uses`},
 }

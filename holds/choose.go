@@ -18,11 +18,12 @@ type choice struct {
 	offer   *buckets.Shelf
 	request *Request
 
-	seats  *seats.Selection // nil when no line is about seats
-	wanted []quantity       // of tiers that the request names
-	ofAny  ledger.Amount    // seats of whatever tier
-	took   []quantity       // of those, what the best available came to
-	lines  []chosen
+	allotment string           // whose tickets
+	seats     *seats.Selection // nil when no line is about seats
+	wanted    []quantity       // of tiers that the request names
+	ofAny     ledger.Amount    // seats of whatever tier
+	took      []quantity       // of those, what the best available came to
+	lines     []chosen
 }
 
 // chosen is a line of the hold to be.
@@ -85,7 +86,7 @@ func (c *choice) quantities() error {
 			ofSeats += len(l.Seats)
 			for _, label := range l.Seats {
 				tier, _ := c.seats.TierOf(label)
-				c.wanted = addUp(c.wanted, c.offer.Tiers[tier], 1)
+				c.wanted = addUp(c.wanted, c.offer.Tiers[tier], c.allotment, 1)
 			}
 			if ofSeats > MaxSeats {
 				return invalidQuantity(field+".seats", MaxSeats)
@@ -103,7 +104,7 @@ func (c *choice) quantities() error {
 			if err := seats.Required(tier, true, field+".best_available.tier"); err != nil {
 				return err
 			}
-			c.wanted = addUp(c.wanted, tier, best.Quantity)
+			c.wanted = addUp(c.wanted, tier, c.allotment, best.Quantity)
 		default:
 			tier := c.offer.Tiers[l.Tier]
 			if err := seats.Required(tier, false, field); err != nil {
@@ -112,7 +113,7 @@ func (c *choice) quantities() error {
 			if l.Quantity < 1 || l.Quantity > MaxQuantity {
 				return invalidQuantity(field+".quantity", MaxQuantity)
 			}
-			c.wanted = addUp(c.wanted, tier, l.Quantity)
+			c.wanted = addUp(c.wanted, tier, c.allotment, l.Quantity)
 		}
 	}
 	return nil
@@ -165,14 +166,14 @@ func (c *choice) choose() error {
 			c.bySeat(l.Seats)
 		default:
 			tier := c.offer.Tiers[l.Tier]
-			byQuantity = addUp(byQuantity, tier, l.Quantity)
+			byQuantity = addUp(byQuantity, tier, c.allotment, l.Quantity)
 			c.lines = append(c.lines, chosen{tier: tier, n: l.Quantity})
 		}
 	}
 	if err := enough(c.s, byQuantity); short == nil || errors.Is(err, ErrSoldOut) {
 		short = err
 	}
-	return short
+	return c.useLeft(short)
 }
 
 // named takes all seats that have names, or tells which can't be had.
@@ -216,7 +217,7 @@ func (c *choice) best(b *seats.Best) error {
 		if c.tierOf(b) == nil {
 			for _, label := range labels {
 				tier, _ := c.seats.TierOf(label)
-				c.took = addUp(c.took, c.offer.Tiers[tier], 1)
+				c.took = addUp(c.took, c.offer.Tiers[tier], c.allotment, 1)
 			}
 		}
 		c.bySeat(labels)

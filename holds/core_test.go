@@ -67,7 +67,7 @@ func (j *journal) do(c ledger.Command) (ledger.Receipt, error) {
 }
 
 func (j *journal) place(key, customer string, lines ...Line) (ledger.Receipt, error) {
-	body := &place{request: Request{Customer: customer, Items: lines}}
+	body := &place{route: &buckets.Route{}, request: Request{Customer: customer, Items: lines}}
 	c, err := ledger.NewCommand(testJournal, "tester", key, KindPlaced, body.request, body)
 	if err != nil {
 		panic(err)

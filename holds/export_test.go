@@ -8,6 +8,7 @@ var Statements = map[string]string{
 	"sqlSeatsOfHolds":    sqlSeatsOfHolds,
 	"sqlInsertHolds":     sqlInsertHolds,
 	"sqlUpdateHolds":     sqlUpdateHolds,
+	"sqlNextDue":         sqlNextDue,
 	"sqlHold":            sqlHold,
 	"sqlAllHolds":        sqlAllHolds,
 	"sqlHoldsOfCustomer": sqlHoldsOfCustomer,

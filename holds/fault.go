@@ -7,10 +7,16 @@ import "github.com/tierledger/tierledger/fault"
 var (
 	ErrNotOnSale = &fault.Def{Kind: fault.Conflict, Code: "not_on_sale",
 		Title: "The event isn't on sale now."}
+	ErrInvalidCode = &fault.Def{Kind: fault.Forbidden, Code: "invalid_code",
+		Title: "The access code isn't one of the event's, or not of this allotment."}
+	ErrCodeRequired = &fault.Def{Kind: fault.Forbidden, Code: "code_required",
+		Title: "Who buys from this allotment needs an access code."}
 	ErrInvalidQuantity = &fault.Def{Kind: fault.Invalid, Code: "invalid_quantity",
 		Title: "The quantity can't be held."}
 	ErrLimitExceeded = &fault.Def{Kind: fault.Conflict, Code: "limit_exceeded",
 		Title: "The customer would have more tickets than one may have."}
+	ErrCodeUsedUp = &fault.Def{Kind: fault.Conflict, Code: "code_used_up",
+		Title: "The access code has been used as often as it may be."}
 	ErrTemporarilyHeld = &fault.Def{Kind: fault.Conflict, Code: "temporarily_held",
 		Title: "Too few tickets are free now; enough would be if holds end."}
 	ErrSoldOut = &fault.Def{Kind: fault.Conflict, Code: "sold_out",
@@ -32,7 +38,7 @@ var (
 // Defs lists the codes of this package.
 func Defs() []*fault.Def {
 	return []*fault.Def{
-		ErrNotOnSale, ErrInvalidQuantity, ErrLimitExceeded, ErrTemporarilyHeld, ErrSoldOut, ErrHoldNotFound,
+		ErrInvalidCode, ErrCodeRequired, ErrNotOnSale, ErrInvalidQuantity, ErrLimitExceeded, ErrCodeUsedUp, ErrTemporarilyHeld, ErrSoldOut, ErrHoldNotFound,
 		ErrHoldConfirmed, ErrPaymentInProgress,
 	}
 }

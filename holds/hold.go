@@ -46,6 +46,7 @@ var next = map[Status][]Status{
 // Item is one line of a hold: tickets of a tier at the price that's locked.
 type Item struct {
 	Tier         ledger.Unit    `json:"tier"`
+	Allotment    string         `json:"allotment,omitempty"` // whose tickets they are; "": everybody's
 	Quantity     ledger.Amount  `json:"quantity"`
 	Seats        []string       `json:"seats,omitempty"` // labels, as many as the quantity, of a tier that's sold by seat
 	UnitPrice    buckets.Money  `json:"unit_price"`      // face value of one ticket
@@ -92,6 +93,7 @@ type Hold struct {
 	CreatedAt time.Time     `json:"created_at"`
 	ExpiresAt time.Time     `json:"expires_at"`
 	PayUntil  *time.Time    `json:"pay_until,omitempty"` // end of its grace, from its first checkout on
+	Code      string        `json:"code,omitempty"`      // that opened the allotment
 	Items     []Item        `json:"items"`
 	Total     buckets.Money `json:"total"`
 }
@@ -112,18 +114,70 @@ func (h *Hold) to(status Status, version ledger.Seq) Hold {
 // end gives the hold as it is after it was released or ran out, and the legs that put
 // its tickets back where they came from.
 func (h *Hold) end(to Status, version ledger.Seq) (Hold, []ledger.Leg) {
-	return h.to(to, version), move(h.Items, ledger.HeldBy(h.Customer), ledger.Available)
+	return h.to(to, version), append(free(h.Items, ledger.HeldBy(h.Customer)), redeem(h.Code, -1)...)
 }
 
 // move makes the legs that carry the tickets of lines from an account to another.
 func move(items []Item, from, to string) []ledger.Leg {
 	legs := make([]ledger.Leg, 0, 2*len(items))
 	for _, i := range items {
-		legs = append(legs,
-			ledger.Leg{Account: from, Unit: i.Tier, Amount: -i.Quantity},
-			ledger.Leg{Account: to, Unit: i.Tier, Amount: i.Quantity})
+		legs = append(legs, carry(i, from, to)...)
 	}
 	return legs
+}
+
+// take makes the legs that carry free tickets to a customer's account, each line from its
+// own bucket; free carries them back.
+func take(items []Item, to string) []ledger.Leg {
+	legs := make([]ledger.Leg, 0, 2*len(items)+2)
+	for _, i := range items {
+		legs = append(legs, carry(i, ledger.FreeOf(i.Allotment), to)...)
+	}
+	return legs
+}
+
+func free(items []Item, from string) []ledger.Leg {
+	legs := make([]ledger.Leg, 0, 2*len(items)+2)
+	for _, i := range items {
+		legs = append(legs, carry(i, from, ledger.FreeOf(i.Allotment))...)
+	}
+	return legs
+}
+
+func carry(i Item, from, to string) []ledger.Leg {
+	return []ledger.Leg{{Account: from, Unit: i.Tier, Amount: -i.Quantity}, {Account: to, Unit: i.Tier, Amount: i.Quantity}}
+}
+
+// redeem makes the legs that take uses of an access code, or give them back; none for no
+// code.
+func redeem(code string, uses ledger.Amount) []ledger.Leg {
+	if code == "" {
+		return nil
+	}
+	return []ledger.Leg{
+		{Account: ledger.FreeUses(code), Unit: ledger.Uses, Amount: -uses},
+		{Account: ledger.RedeemedUses(code), Unit: ledger.Uses, Amount: uses},
+	}
+}
+
+// Accounts names the accounts between which a customer's tickets of lines move.
+func Accounts(customer string, items []Item) []string {
+	codes := []string{ledger.HeldBy(customer), ledger.SoldTo(customer), ledger.Available}
+	for _, i := range items {
+		if i.Allotment != "" {
+			codes = append(codes, ledger.FreeOf(i.Allotment))
+		}
+	}
+	return codes
+}
+
+// accounts are those, and the ones of the code.
+func (h *Hold) accounts() []string {
+	codes := Accounts(h.Customer, h.Items)
+	if h.Code != "" {
+		codes = append(codes, ledger.FreeUses(h.Code), ledger.RedeemedUses(h.Code))
+	}
+	return codes
 }
 
 // Seats gives the labels of all seats of lines.

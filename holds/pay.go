@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -70,13 +71,14 @@ func (h *Hold) Confirm(version ledger.Seq) (Hold, []ledger.Leg) {
 
 // Take makes the legs and rows that sell tickets which nobody holds, to the hold that had
 // them; see Fits.
-func Take(hold uuid.UUID, customer string, items []Item) ([]ledger.Leg, []ledger.Row) {
-	return move(items, ledger.Available, ledger.SoldTo(customer)), seatRows(hold, items, seats.Sold)
+func Take(s *ledger.State, hold Hold, items []Item) ([]ledger.Leg, []ledger.Row) {
+	legs := append(take(onSale(s, items), ledger.SoldTo(hold.Customer)), redeem(hold.Code, 1)...)
+	return legs, seatRows(hold.ID, items, seats.Sold)
 }
 
 // Return makes the legs and rows that put sold tickets of a hold back on sale.
 func Return(hold uuid.UUID, customer string, items []Item) ([]ledger.Leg, []ledger.Row) {
-	return move(items, ledger.SoldTo(customer), ledger.Available), seatRows(hold, items, seats.Available)
+	return free(items, ledger.SoldTo(customer)), seatRows(hold, items, seats.Available)
 }
 
 // seatRows makes the row of the change of lines' seats.
@@ -91,10 +93,17 @@ func WithinLimits(s *ledger.State, customer string, items []Item) error {
 }
 
 // Fits tells whether tickets that nobody holds could be sold to a customer now: those of a
-// hold that a command named. Errors: ErrLimitExceeded,
-// seats.ErrSeatUnavailable, ErrSoldOut or ErrTemporarilyHeld.
-func Fits(s *ledger.State, customer string, items []Item) error {
-	wanted := tiersOf(s, items, true)
+// hold that a command named, whose route it is. Errors: buckets.ErrLaneChanging to ask
+// again, ErrLimitExceeded, ErrCodeUsedUp, seats.ErrSeatUnavailable, ErrSoldOut or ErrTemporarilyHeld.
+func Fits(s *ledger.State, route *buckets.Route, hold Hold, items []Item) error {
+	customer := route.Customer
+	if err := buckets.Admit(s, route); err != nil {
+		if to, ok := buckets.MovedTo(err); ok && to != 0 {
+			err = ErrLimitExceeded.Because("what the customer has is counted in another lane since the event was split")
+		}
+		return err
+	}
+	wanted := tiersOf(s, onSale(s, items), true)
 	if err := withinLimits(s, customer, wanted, 0); err != nil {
 		return err
 	}
@@ -103,7 +112,23 @@ func Fits(s *ledger.State, customer string, items []Item) error {
 			return err
 		}
 	}
+	if code := hold.Code; code != "" && s.Balance(ledger.FreeUses(code), ledger.Uses) == 0 {
+		return codeUsedUp(code)
+	}
 	return enough(s, wanted)
+}
+
+// onSale gives lines with the buckets in which their tickets are now: those of an allotment
+// that has ended are everybody's.
+func onSale(s *ledger.State, items []Item) []Item {
+	offer := buckets.ShelfOf(s)
+	list := slices.Clone(items)
+	for i := range list {
+		if a := offer.Allotments[list[i].Allotment]; a != nil && a.Ended(s.Now) {
+			list[i].Allotment = ""
+		}
+	}
+	return list
 }
 
 // tiersOf adds lines up by tier; without asking, for what the customer has already.
@@ -115,7 +140,7 @@ func tiersOf(s *ledger.State, items []Item, ask bool) []quantity {
 		if !ask {
 			n = 0
 		}
-		wanted = addUp(wanted, tiers[i.Tier], n)
+		wanted = addUp(wanted, tiers[i.Tier], i.Allotment, n)
 	}
 	return wanted
 }

@@ -31,8 +31,10 @@ const (
 
 // Request is what a customer wants to hold, all of it or nothing.
 type Request struct {
-	Customer string `json:"customer"`
-	Items    []Line `json:"items"`
+	Customer  string `json:"customer"`
+	Items     []Line `json:"items"`
+	Allotment string `json:"allotment,omitempty"` // whose tickets; "": everybody's, or those that the code opens
+	Code      string `json:"code,omitempty"`      // access code; upper and lower case are the same
 }
 
 // Line is one of three: a quantity of a tier, where several lines of one tier add up;
@@ -51,7 +53,12 @@ func (r *Request) validate() error {
 		return fault.BadField("customer", "must have 1 to 128 letters, digits or . _ ~ @ + = | -")
 	case len(r.Items) == 0 || len(r.Items) > MaxItems:
 		return fault.BadField("items", "a hold has 1 to %d lines", MaxItems)
+	case r.Allotment != "" && !buckets.ValidID(r.Allotment): // the database couldn't even compare it
+		return buckets.AllotmentNotFound(r.Allotment)
+	case r.Code != "" && !buckets.ValidID(r.Code):
+		return ErrInvalidCode.Because("it has other letters or more of them than a code may").With("field", "code")
 	}
+	r.Code = buckets.NormalCode(r.Code)
 	named := make(map[string]bool)
 	for i := range r.Items {
 		l, field := &r.Items[i], fmt.Sprintf("items[%d]", i)
@@ -95,11 +102,26 @@ func (l *Line) validate(field string) error {
 type place struct {
 	id      uuid.UUID
 	request Request
+	route   *buckets.Route
 }
 
+// Route leads to the customer's lane.
+func (p *place) Route() *buckets.Route { return p.route }
+
+// AccessCode is the request's.
+func (p *place) AccessCode() string { return p.request.Code }
+
+// Accounts names those of the request; a code's allotment is known when it has been read.
 func (p *place) Accounts() []string {
-	c := p.request.Customer
-	return []string{ledger.Available, ledger.HeldBy(c), ledger.SoldTo(c)}
+	r := &p.request
+	codes := []string{ledger.Available, ledger.HeldBy(r.Customer), ledger.SoldTo(r.Customer)}
+	if r.Allotment != "" {
+		codes = append(codes, ledger.FreeOf(r.Allotment))
+	}
+	if r.Code != "" {
+		codes = append(codes, ledger.FreeUses(r.Code), ledger.RedeemedUses(r.Code))
+	}
+	return codes
 }
 
 // Wants names the seats, and what the best are chosen from.
@@ -120,48 +142,39 @@ func (p *place) Decide(s *ledger.State) (ledger.Decision, error) {
 	if event == nil {
 		return ledger.Decision{}, buckets.ErrEventNotFound.Because("the event isn't open yet")
 	}
-	if !event.OnSale(s.Now) {
-		return ledger.Decision{}, notOnSale(event)
+	if err := buckets.Admit(s, p.route); err != nil {
+		return ledger.Decision{}, err
 	}
 	c := choice{s: s, offer: offer, request: &p.request}
-	for _, judge := range []func() error{c.exist, c.quantities, c.limits, c.choose} {
+	for _, judge := range []func() error{c.channel, c.exist, c.quantities, c.limits, c.choose} {
 		if err := judge(); err != nil {
 			return ledger.Decision{}, err
 		}
 	}
-	hold := p.hold(s, event, c.lines)
+	hold := p.hold(s, event, &c)
 	return ledger.Decision{
-		Kind: KindPlaced, Legs: move(hold.Items, ledger.Available, ledger.HeldBy(hold.Customer)),
+		Kind: KindPlaced,
+		Legs: append(take(hold.Items, ledger.HeldBy(hold.Customer)), redeem(hold.Code, 1)...),
 		Data: hold.data(), Rows: []ledger.Row{placedRow{&hold}},
 	}, nil
 }
 
-func notOnSale(e *buckets.Event) error {
-	err := ErrNotOnSale.Because("%s isn't on sale now", e.Event)
-	if e.SaleOpensAt != nil {
-		err = err.With("sale_opens_at", e.SaleOpensAt.UTC())
-	}
-	if e.SaleClosesAt != nil {
-		err = err.With("sale_closes_at", e.SaleClosesAt.UTC())
-	}
-	return err
-}
-
 // quantity is what a request wants of a tier, its lines added up.
 type quantity struct {
-	tier *buckets.Tier
-	n    ledger.Amount
+	tier      *buckets.Tier
+	allotment string
+	n         ledger.Amount
 }
 
-// addUp adds tickets of a tier to what's wanted of it.
-func addUp(wanted []quantity, tier *buckets.Tier, n ledger.Amount) []quantity {
+// addUp adds tickets of a tier and an allotment to what's wanted of it.
+func addUp(wanted []quantity, tier *buckets.Tier, allotment string, n ledger.Amount) []quantity {
 	for i := range wanted {
-		if wanted[i].tier == tier {
+		if wanted[i].tier == tier && wanted[i].allotment == allotment {
 			wanted[i].n += n
 			return wanted
 		}
 	}
-	return append(wanted, quantity{tier, n})
+	return append(wanted, quantity{tier, allotment, n})
 }
 
 // used is what a customer holds and owns of a tier.
@@ -199,49 +212,18 @@ func limitExceeded(limit int64, used, asked ledger.Amount) *fault.Error {
 		With("limit", limit).With("used", used).With("asked", asked)
 }
 
-// enough refuses when a tier has too few free tickets: for now, when all of the
-// request could be served if every hold ended; for good otherwise.
-func enough(s *ledger.State, wanted []quantity) error {
-	var short, lost *quantity
-	for i := range wanted {
-		w := &wanted[i]
-		free := s.Balance(ledger.Available, w.tier.Tier)
-		switch {
-		case free >= w.n:
-		case free+s.Balance(ledger.Held, w.tier.Tier) >= w.n:
-			short = w
-		case lost == nil:
-			lost = w
-		}
-	}
-	if lost != nil {
-		free := s.Balance(ledger.Available, lost.tier.Tier)
-		return ErrSoldOut.Because("%d of %s are left, %d asked", free, lost.tier.Tier, lost.n).
-			With("tier", lost.tier.Tier).With("available", free).With("asked", lost.n)
-	}
-	if short != nil {
-		free := s.Balance(ledger.Available, short.tier.Tier)
-		at := shelfOf(s).retryAt(s.Now, short.tier.Tier)
-		return ErrTemporarilyHeld.Because("%d of %s are free now, %d asked", free, short.tier.Tier, short.n).
-			With("tier", short.tier.Tier).With("available", free).With("asked", short.n).
-			With("retry_at", at.Format(time.RFC3339Nano)).
-			After(at.Sub(s.Now))
-	}
-	return nil
-}
-
 // hold is what the customer gets: the prices in force, and the deadline.
-func (p *place) hold(s *ledger.State, event *buckets.Event, lines []chosen) Hold {
+func (p *place) hold(s *ledger.State, event *buckets.Event, c *choice) Hold {
 	h := Hold{
 		ID: p.id, Event: event.Event, Customer: p.request.Customer, Status: Held, Version: s.NextSeq(),
 		CreatedAt: s.Now, ExpiresAt: s.Now.Add(time.Duration(event.HoldSeconds) * time.Second),
-		Items: make([]Item, 0, len(lines)),
+		Code: p.request.Code, Items: make([]Item, 0, len(c.lines)),
 		Total: buckets.Money{Currency: event.Currency},
 	}
-	for _, l := range lines {
+	for _, l := range c.lines {
 		price := l.tier.Price
 		item := Item{
-			Tier: l.tier.Tier, Quantity: l.n, Seats: l.seats, PriceVersion: price.Version,
+			Tier: l.tier.Tier, Allotment: c.allotment, Quantity: l.n, Seats: l.seats, PriceVersion: price.Version,
 			UnitPrice: buckets.Money{Amount: price.Amount, Currency: event.Currency},
 		}
 		if price.Fee != 0 {

@@ -267,10 +267,10 @@ func (h *house) honour(r *rapid.T) {
 	hold := h.first.shelf.holds[id]
 	_, err := h.both(r, func(j *journal) (ledger.Receipt, error) {
 		return ledger.Receipt{}, j.decide(func(s *ledger.State) (ledger.Decision, error) {
-			if err := Fits(s, hold.Customer, hold.Items); err != nil {
+			if err := Fits(s, &buckets.Route{Customer: hold.Customer}, *hold, hold.Items); err != nil {
 				return ledger.Decision{}, err
 			}
-			legs, rows := Take(id, hold.Customer, hold.Items)
+			legs, rows := Take(s, *hold, hold.Items)
 			return ledger.Decision{Kind: "test.honoured", Legs: legs, Rows: rows, Data: []byte(`{}`)}, nil
 		})
 	})

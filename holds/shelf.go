@@ -129,7 +129,7 @@ func expiry(h *Hold) ledger.Command {
 func (s *shelf) Accounts(now time.Time) []string {
 	var codes []string
 	add := func(h *Hold) {
-		codes = append(codes, ledger.HeldBy(h.Customer), ledger.Available)
+		codes = append(codes, h.accounts()...)
 	}
 	for _, h := range s.ahead {
 		if h.Due(now) {
@@ -137,8 +137,12 @@ func (s *shelf) Accounts(now time.Time) []string {
 		}
 	}
 	for _, id := range s.named {
-		if h := s.holds[id]; h != nil && h.Status.Claims() {
+		switch h := s.holds[id]; {
+		case h == nil:
+		case h.Status.Claims():
 			add(h)
+		default: // its tickets may yet be sold without it, or come back
+			codes = append(codes, h.accounts()...)
 		}
 	}
 	return codes
@@ -182,7 +186,7 @@ func queueHolds(q *ledger.Writes, sql string, list []*Hold) {
 	ids, customers, statuses := make([][16]byte, n), make([]string, n), make([]string, n)
 	created, expires := make([]time.Time, n), make([]time.Time, n)
 	items, totals, versions := make([]string, n), make([]int64, n), make([]int64, n)
-	payUntil := make([]*time.Time, n)
+	payUntil, access := make([]*time.Time, n), make([]string, n)
 	for i, h := range list {
 		text, err := json.Marshal(h.Items)
 		if err != nil {
@@ -190,9 +194,10 @@ func queueHolds(q *ledger.Writes, sql string, list []*Hold) {
 		}
 		ids[i], customers[i], statuses[i], items[i] = h.ID, h.Customer, string(h.Status), string(text)
 		created[i], expires[i], payUntil[i] = h.CreatedAt, h.ExpiresAt, h.PayUntil
+		access[i] = h.Code
 		totals[i], versions[i] = int64(h.Total.Amount), int64(h.Version)
 	}
-	q.Queue(sql, ids, customers, statuses, created, expires, payUntil, items, totals, versions)
+	q.Queue(sql, ids, customers, statuses, created, expires, payUntil, access, items, totals, versions)
 }
 
 // The rows that decisions of this package change.
@@ -248,7 +253,7 @@ func (r changedRow) change(s *ledger.State) seats.Change {
 func scanHold(row pgx.CollectableRow, further ...any) (*Hold, error) {
 	h := &Hold{}
 	var items []byte
-	err := row.Scan(append([]any{&h.ID, &h.Customer, &h.Status, &h.CreatedAt, &h.ExpiresAt, &h.PayUntil, &items,
+	err := row.Scan(append([]any{&h.ID, &h.Customer, &h.Status, &h.CreatedAt, &h.ExpiresAt, &h.PayUntil, &h.Code, &items,
 		&h.Total.Amount, &h.Version}, further...)...)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import "github.com/tierledger/tierledger/seats"
 
 // Every statement on holds.
 const (
-	holdColumns = `hold_id, customer, status, created_at, expires_at, pay_until, items, total, version`
+	holdColumns = `hold_id, customer, status, created_at, expires_at, pay_until, coalesce(code, '') AS code, items, total, version`
 
 	// The clock is read once, or a hold between two readings would be in neither arm;
 	// in a subquery, so that the index serves it. No open hold runs out before $4; see
@@ -73,11 +73,12 @@ CROSS JOIN LATERAL (
     OFFSET 0) s`
 
 	sqlInsertHolds = `
-INSERT INTO holds (journal_id, hold_id, customer, status, created_at, expires_at, pay_until, items, total, version)
-SELECT $1, h.hold_id, h.customer, h.status, h.created_at, h.expires_at, h.pay_until, h.items::json, h.total, h.version
+INSERT INTO holds (journal_id, hold_id, customer, status, created_at, expires_at, pay_until, code, items, total, version)
+SELECT $1, h.hold_id, h.customer, h.status, h.created_at, h.expires_at, h.pay_until, nullif(h.code, ''), h.items::json,
+       h.total, h.version
 FROM unnest($2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[], $8::text[],
-            $9::bigint[], $10::bigint[])
-     AS h (hold_id, customer, status, created_at, expires_at, pay_until, items, total, version)`
+            $9::text[], $10::bigint[], $11::bigint[])
+     AS h (hold_id, customer, status, created_at, expires_at, pay_until, code, items, total, version)`
 
 	// What has ended can't change; the row is found through its key.
 	sqlUpdateHolds = sqlInsertHolds + `
@@ -86,6 +87,22 @@ SET status = excluded.status,
     pay_until = excluded.pay_until,
     version = excluded.version
 WHERE holds.status IN ('held', 'payment_pending', 'reconciling')`
+
+	// The first deadline to come in any of some journals, now when none is; and the journals in
+	// which one has passed.
+	sqlNextDue = `
+SELECT greatest(coalesce(min(h.expires_at), c.now), c.now), c.now,
+       coalesce(array_agg(k.journal) FILTER (WHERE h.expires_at <= c.now), '{}')
+FROM (SELECT clock_timestamp() AS now) c
+CROSS JOIN unnest($1::bigint[]) AS k (journal)
+LEFT JOIN LATERAL (
+    SELECT expires_at
+    FROM holds
+    WHERE journal_id = k.journal
+      AND status = 'held'
+    ORDER BY expires_at
+    LIMIT 1) h ON true
+GROUP BY c.now`
 
 	sqlHold = `
 SELECT ` + holdColumns + `, clock_timestamp()
@@ -118,7 +135,7 @@ WITH open AS MATERIALIZED (
       AND status = 'held'
       AND expires_at > c.now
 )
-SELECT ` + holdColumns + `, now
+SELECT hold_id, customer, status, created_at, expires_at, pay_until, code, items, total, version, now
 FROM open
 WHERE hold_id > $2
 ORDER BY hold_id

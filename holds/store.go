@@ -11,44 +11,27 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/quota"
 )
 
 // Store places, ends and reads holds. It's safe for concurrent use.
 type Store struct {
 	ledger *ledger.Ledger
 	events *buckets.Store
+	quotas *quota.Store
 	reads  *pgxpool.Pool
+	nexts  singleflight.Group // readings of when holds of an event run out
 }
 
-// NewStore makes a store that commits through a ledger and reads from a pool.
-func NewStore(l *ledger.Ledger, events *buckets.Store, reads *pgxpool.Pool) *Store {
-	return &Store{ledger: l, events: events, reads: reads}
-}
-
-// Place holds tickets of an event, all that a request asks for or none. The
-// receipt's data is the hold. Errors, in order of precedence: ErrInvalidRequest
-// with the field, ErrEventNotFound, ErrNotOnSale, ErrTierNotFound,
-// ErrInvalidQuantity, ErrLimitExceeded, ErrSoldOut or ErrTemporarilyHeld, and
-// those of ledger.Do.
-func (s *Store) Place(ctx context.Context, principal, key, event string, r Request) (ledger.Receipt, error) {
-	journal, err := s.events.Journal(ctx, event)
-	if err != nil {
-		return ledger.Receipt{}, err
-	}
-	if err := r.validate(); err != nil {
-		return ledger.Receipt{}, err
-	}
-	body := &place{request: r}
-	c, err := ledger.NewCommand(journal, principal, key, KindPlaced, r, body)
-	if err != nil {
-		return ledger.Receipt{}, err
-	}
-	body.id = c.ID
-	return s.ledger.Do(ctx, journal, c)
+// NewStore makes a store that commits through a ledger, gets tickets from other lanes by
+// way of a store of quotas, and reads from a pool.
+func NewStore(l *ledger.Ledger, events *buckets.Store, quotas *quota.Store, reads *pgxpool.Pool) *Store {
+	return &Store{ledger: l, events: events, quotas: quotas, reads: reads}
 }
 
 // Release gives a hold's tickets back, with ifMatch only if it still has that
@@ -112,34 +95,41 @@ type Filter struct {
 	Limit    int
 }
 
-// List reads a page of an event's holds in the order of their ids.
+// List reads a page of an event's holds, of all its lanes, in the order of their ids.
 func (s *Store) List(ctx context.Context, event string, f Filter) ([]Hold, error) {
-	journal, err := s.events.Journal(ctx, event)
+	lanes, err := s.events.Lanes(ctx, event)
 	if err != nil {
 		return nil, err
 	}
-	sql, args := sqlAllHolds, []any{int64(journal), f.After, f.Status, f.Limit}
-	switch {
-	case f.Customer != "":
-		sql, args = sqlHoldsOfCustomer, append(args, f.Customer)
-	case f.Status == Held:
-		sql, args = sqlOpenHolds, []any{int64(journal), f.After, f.Limit}
-	}
-	rows, err := s.reads.Query(ctx, sql, args...)
+	found, err := buckets.Page(lanes, f.After, f.Limit, func(lane ledger.JournalID, limit int) ([]*Hold, error) {
+		return s.list(ctx, lane, f, limit)
+	})
 	if err != nil {
 		return nil, pg.Fault(fmt.Errorf("list holds of %s: %w", event, err))
 	}
-	found, err := pgx.CollectRows(rows, readHold)
-	if err != nil {
-		return nil, pg.Fault(fmt.Errorf("list holds of %s: %w", event, err))
-	}
-	name, err := s.events.Named(ctx, journal)
+	name, err := s.events.Named(ctx, lanes[0])
 	list := make([]Hold, len(found))
 	for i, h := range found {
 		h.of(name.Event, name.Currency)
 		list[i] = *h
 	}
 	return list, err
+}
+
+// list reads a page of one lane's holds.
+func (s *Store) list(ctx context.Context, lane ledger.JournalID, f Filter, limit int) ([]*Hold, error) {
+	sql, args := sqlAllHolds, []any{int64(lane), f.After, f.Status, limit}
+	switch {
+	case f.Customer != "":
+		sql, args = sqlHoldsOfCustomer, append(args, f.Customer)
+	case f.Status == Held:
+		sql, args = sqlOpenHolds, []any{int64(lane), f.After, limit}
+	}
+	rows, err := s.reads.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, readHold)
 }
 
 // readHold reads a row and the clock, and shows a due hold as expired.

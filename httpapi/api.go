@@ -16,6 +16,7 @@ import (
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/recon"
 	"github.com/tierledger/tierledger/seats"
 )
@@ -31,6 +32,7 @@ type Config struct {
 	Events *buckets.Store
 	Seats  *seats.Store
 	Maps   *seats.Maps
+	Quotas *quota.Store
 	Holds  *holds.Store
 	Orders *orders.Store
 	Recon  *recon.Store

@@ -59,6 +59,18 @@ const mayCall = `
 	POST  /v1/recon/cases/none/approve              . f . . a
 	POST  /v1/recon/cases/none/reject               . f . . a
 	POST  /v1/recon/reports/none                    . f . . a
+	GET   /v1/events/none/buckets                   b f o u a
+	GET   /v1/events/none/lanes                     b f o u a
+	POST  /v1/events/none/lanes                     . . o . a
+	GET   /v1/events/none/quota-moves               . f o u a
+	POST  /v1/events/none/quota-moves               . . o . a
+	GET   /v1/quota-moves/none                      . f o u a
+	POST  /v1/quota-moves/none/approve              . . o . a
+	POST  /v1/quota-moves/none/reject               . . o . a
+	GET   /v1/events/none/allotments                b f o u a
+	POST  /v1/events/none/allotments                . . o . a
+	POST  /v1/events/none/allotments/none/codes     . . o . a
+	POST  /v1/events/none/allotments/none/close     . . o . a
 	GET   /v1/events/none/entries                   . f o u a
 	POST  /v1/events/none/entries                   . f . . a
 	GET   /v1/events/none/entries/1                 . f o u a

@@ -25,6 +25,7 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/recon"
 	"github.com/tierledger/tierledger/seats"
 )
@@ -33,7 +34,7 @@ import (
 func defs() []*fault.Def {
 	return slices.Concat([]*fault.Def{fault.ErrInternal, fault.ErrInvalidRequest},
 		Defs(), pg.Defs(), ledger.Defs(), buckets.Defs(), seats.Defs(), holds.Defs(),
-		payments.Defs(), orders.Defs(), cases.Defs(), recon.Defs())
+		payments.Defs(), orders.Defs(), cases.Defs(), recon.Defs(), quota.Defs())
 }
 
 func model(t *testing.T) *v3.Document {
@@ -188,8 +189,9 @@ func explained(d *fault.Def, s *base.Schema) string {
 // to it.
 var (
 	holdRefusals = []string{
-		"event_not_found", "not_on_sale", "section_not_found", "tier_not_found", "seat_not_found", "seats_required",
-		"invalid_quantity", "limit_exceeded", "seat_unavailable", "not_together", "temporarily_held", "sold_out", "overloaded",
+		"event_not_found", "invalid_code", "allotment_not_found", "allotment_closed", "code_required", "not_on_sale",
+		"section_not_found", "tier_not_found", "seat_not_found", "seats_required", "invalid_quantity", "limit_exceeded",
+		"code_used_up", "seat_unavailable", "not_together", "temporarily_held", "sold_out", "overloaded",
 	}
 	checkoutRefusals = []string{
 		"hold_not_found", "hold_expired", "hold_confirmed", "payment_in_progress", "too_late", "price_changed",

@@ -96,22 +96,12 @@ func (a *api) addTier(ctx context.Context, c *call) (answer, error) {
 }
 
 func (a *api) changeTier(ctx context.Context, c *call) (answer, error) {
-	dryRun, key, err := c.maybeDry()
-	if err != nil {
-		return answer{}, err
-	}
-	version, err := c.ifMatch()
-	if err != nil {
-		return answer{}, err
-	}
 	var change buckets.TierChange
-	if err := c.body(&change); err != nil {
+	dryRun, key, version, err := c.preview(&change)
+	if err != nil {
 		return answer{}, err
 	}
-	receipt, err := a.Events.ChangeTier(ctx, c.caller.principal, key,
+	receipt, err := a.Quotas.ChangeTier(ctx, c.caller.principal, key,
 		c.vars["event"], ledger.Unit(c.vars["tier"]), change, version, dryRun)
-	if dryRun {
-		receipt.Seq = 0 // nothing has got this version
-	}
-	return accepted(http.StatusOK, receipt.Seq, receipt), err
+	return previewed(dryRun, http.StatusOK, receipt, err)
 }

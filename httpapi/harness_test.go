@@ -51,10 +51,11 @@ func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	w.bank, provider = newBank(t)
 	s := pgtest.Stores(t, w.db, metrics.ObserveBatch, provider)
 	metrics.SetQueueDepth(s.Ledger.Waiting)
+	s.Quotas.Observe = metrics.ObserveMove
 	w.stores = s
 	c := httpapi.Config{
 		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
-		Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
+		Quotas: s.Quotas, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
 		LoopbackAdmin: true, Metrics: metrics, Version: "test",
 		Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -18,7 +19,23 @@ func (a *api) placeHold(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	receipt, err := a.Holds.Place(ctx, c.caller.principal, key, c.vars["event"], request)
-	return accepted(http.StatusCreated, receipt.Seq, receipt), err
+	if err != nil {
+		return answer{}, err
+	}
+	ans := accepted(http.StatusCreated, receipt.Seq, receipt)
+	ans.headers = a.laneOf(ctx, c.vars["event"], receipt)
+	return ans, nil
+}
+
+// laneOf makes the header that tells in which lane of its event a hold is; none when the
+// event was never split, or that isn't known.
+func (a *api) laneOf(ctx context.Context, event string, r ledger.Receipt) http.Header {
+	layout, err := a.Events.Layout(ctx, event) // which Place has looked at
+	if err != nil || !layout.Split() {
+		return nil
+	}
+	journal, _ := ledger.JournalOf(r.ID)
+	return http.Header{"Tierledger-Lane": {strconv.Itoa(layout.Of(journal))}}
 }
 
 func (a *api) getHold(ctx context.Context, c *call) (answer, error) {

@@ -20,7 +20,7 @@ func (a *api) listAccounts(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	journal, err := a.Events.Journal(ctx, c.vars["event"])
+	journal, err := a.journal(ctx, c)
 	if err != nil {
 		return answer{}, err
 	}
@@ -52,9 +52,22 @@ func (a *api) getAccount(ctx context.Context, c *call) (answer, error) {
 	return listed(cursor{Limit: len(accounts)}, accounts, nil)
 }
 
+// journal finds the journal that a read is about: of the first lane of the event, where a
+// sale that was never split has everything, or of the one that's asked for.
+func (a *api) journal(ctx context.Context, c *call) (ledger.JournalID, error) {
+	if !c.query.Has("lane") {
+		return a.Events.Journal(ctx, c.vars["event"])
+	}
+	lane, err := strconv.Atoi(c.query.Get("lane"))
+	if err != nil || lane < 1 {
+		return 0, fault.BadField("lane", "must be the number of a lane, from 1")
+	}
+	return a.Events.LaneJournal(ctx, c.vars["event"], lane)
+}
+
 // account reads the journal and the account's code from the path.
 func (a *api) account(ctx context.Context, c *call) (ledger.JournalID, string, error) {
-	journal, err := a.Events.Journal(ctx, c.vars["event"])
+	journal, err := a.journal(ctx, c)
 	code := c.vars["code"]
 	if err == nil && !plain(code) {
 		err = ledger.ErrAccountNotFound.Because("%q", clip(code)).With("account", clip(code))
@@ -123,7 +136,7 @@ func (a *api) listEntries(ctx context.Context, c *call) (answer, error) {
 			return answer{}, badCursor()
 		}
 	}
-	journal, err := a.Events.Journal(ctx, c.vars["event"])
+	journal, err := a.journal(ctx, c)
 	if err != nil {
 		return answer{}, err
 	}
@@ -139,7 +152,7 @@ func (a *api) getEntry(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, fault.BadField("seq", "must be the number of an entry")
 	}
-	journal, err := a.Events.Journal(ctx, c.vars["event"])
+	journal, err := a.journal(ctx, c)
 	if err != nil {
 		return answer{}, err
 	}
@@ -155,7 +168,7 @@ func (a *api) getTrialBalance(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	journal, err := a.Events.Journal(ctx, c.vars["event"])
+	journal, err := a.journal(ctx, c)
 	if err != nil {
 		return answer{}, err
 	}

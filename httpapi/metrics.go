@@ -40,6 +40,7 @@ type Metrics struct {
 	depth    atomic.Pointer[func() int]
 
 	money moneyMetrics
+	quota quotaMetrics
 }
 
 // NewMetrics makes metrics in a registry of their own, with those of the runtime
@@ -76,7 +77,7 @@ func NewMetrics() *Metrics {
 	registry.MustRegister(m.calls, m.refusals, m.replays, m.commands, m.phases, m.lockWait, m.entries,
 		m.snapshots, m.failures, m.overdue, m.behind, depth,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.registry, m.money = registry, newMoneyMetrics(registry)
+	m.registry, m.money, m.quota = registry, newMoneyMetrics(registry), newQuotaMetrics(registry)
 	return m
 }
 

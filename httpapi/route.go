@@ -31,6 +31,8 @@ func (a *api) table() []route {
 		hold  = "/v1/holds/{hold_id}"
 		order = "/v1/orders/{order_id}"
 		cases = "/v1/recon/cases"
+		move  = "/v1/quota-moves/{move_id}"
+		lot   = event + "/allotments/{allotment}"
 	)
 	list := func(filters ...string) []string { return append(filters, "limit", "cursor") }
 	return []route{
@@ -68,13 +70,26 @@ func (a *api) table() []route {
 		{http.MethodPost, event + "/tiers", runs, nil, a.addTier},
 		{http.MethodPatch, event + "/tiers/{tier}", runs, []string{"dry_run"}, a.changeTier},
 
+		{http.MethodGet, event + "/buckets", sees, nil, a.getBuckets},
+		{http.MethodGet, event + "/lanes", sees, nil, a.getLanes},
+		{http.MethodPost, event + "/lanes", runs, []string{"dry_run"}, a.splitEvent},
+		{http.MethodPost, event + "/quota-moves", runs, []string{"dry_run"}, a.moveQuota},
+		{http.MethodGet, event + "/quota-moves", reviews, list("status", "tier", "cause"), a.listMoves},
+		{http.MethodGet, move, reviews, nil, a.getMove},
+		{http.MethodPost, move + "/approve", runs, nil, a.approveMove},
+		{http.MethodPost, move + "/reject", runs, nil, a.rejectMove},
+		{http.MethodGet, event + "/allotments", sees, nil, a.listAllotments},
+		{http.MethodPost, event + "/allotments", runs, nil, a.allot},
+		{http.MethodPost, lot + "/codes", runs, nil, a.addCodes},
+		{http.MethodPost, lot + "/close", runs, nil, a.closeAllotment},
+
 		{http.MethodPost, event + "/entries", posts, []string{"dry_run"}, a.postEntry},
-		{http.MethodGet, event + "/entries", reviews, list(), a.listEntries},
-		{http.MethodGet, event + "/entries/{seq}", reviews, nil, a.getEntry},
-		{http.MethodGet, event + "/accounts", reviews, list("at"), a.listAccounts},
-		{http.MethodGet, event + "/accounts/{code}", reviews, []string{"at", "unit"}, a.getAccount},
-		{http.MethodGet, event + "/accounts/{code}/postings", reviews, list("unit"), a.listPostings},
-		{http.MethodGet, event + "/trial-balance", reviews, []string{"at"}, a.getTrialBalance},
+		{http.MethodGet, event + "/entries", reviews, list("lane"), a.listEntries},
+		{http.MethodGet, event + "/entries/{seq}", reviews, []string{"lane"}, a.getEntry},
+		{http.MethodGet, event + "/accounts", reviews, list("at", "lane"), a.listAccounts},
+		{http.MethodGet, event + "/accounts/{code}", reviews, []string{"at", "lane", "unit"}, a.getAccount},
+		{http.MethodGet, event + "/accounts/{code}/postings", reviews, list("lane", "unit"), a.listPostings},
+		{http.MethodGet, event + "/trial-balance", reviews, []string{"at", "lane"}, a.getTrialBalance},
 
 		{http.MethodGet, "/healthz", 0, nil, a.getHealth},
 		{http.MethodGet, "/readyz", 0, nil, a.getReadiness},

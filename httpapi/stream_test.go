@@ -33,7 +33,7 @@ func (w *world) on(s service.Stores, change func(*httptest.Server)) *world {
 	other.stores = s
 	server := httptest.NewUnstartedServer(httpapi.New(httpapi.Config{
 		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
-		Holds: s.Holds, Orders: s.Orders, Recon: s.Recon, LoopbackAdmin: true,
+		Quotas: s.Quotas, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon, LoopbackAdmin: true,
 	}))
 	if change != nil {
 		change(server)
@@ -225,8 +225,8 @@ func TestMapWithoutTheDatabase(t *testing.T) {
 	w := serve(t, nil)
 	w.house("e")
 	w.post("/v1/events", "other", seated("other")).is(201)
-	proxy := pgtest.NewProxy(t, w.db)
-	pool, err := pg.Open(t.Context(), pg.Options{URL: proxy.ServiceURL(t, w.db), Name: t.Name(), MaxConns: 4})
+	proxy, name := pgtest.NewProxy(t, w.db), t.Name()+" behind"
+	pool, err := pg.Open(t.Context(), pg.Options{URL: proxy.ServiceURL(t, w.db), Name: name, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestMapWithoutTheDatabase(t *testing.T) {
 	defer owner.Close(context.Background())
 	proxy.Refuse(true)
 	const cut = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
-	if _, err := owner.Exec(t.Context(), cut, t.Name()); err != nil {
+	if _, err := owner.Exec(t.Context(), cut, name); err != nil {
 		t.Fatal(err)
 	}
 	behind.ask("e", "h", "alice", named("A-1-1")).refused(503, "database_unavailable")

@@ -31,20 +31,29 @@ const (
 	Income    Type = "income"
 	Expense   Type = "expense"
 	Equity    Type = "equity"
-	Inventory Type = "inventory" // tickets; never negative but for the contra account
+	Inventory Type = "inventory" // tickets; see mayHave for the sign
 	Memo      Type = "memo"      // facts that aren't money yet
 )
 
 // The inventory accounts; their unit is the tier.
 const (
 	Capacity  = "capacity"  // contra: minus the tickets that exist
-	Available = "available" // free to hold
+	Available = "available" // free to hold; available:<allotment> for who buys from one
 	Held      = "held"      // control account over held:<customer>
 	Sold      = "sold"      // control account over sold:<customer>
 	Blocked   = "blocked"   // kept off the sale by an operator
-	Transit   = "transit"   // quota under way between lanes
+	Transit   = "transit"   // sent to other lanes, less what came from them; transit:<allotment> too
 	Void      = "void"      // destroyed
 )
+
+// The accounts of access codes; their unit is Uses.
+const (
+	codeFree     = "code"     // uses of a code that nobody has taken
+	codeRedeemed = "redeemed" // uses that holds took
+)
+
+// Uses is what access codes are counted in. No tier can have the name.
+const Uses Unit = "_uses"
 
 // InventoryCodes lists the inventory accounts that every tier may have; in a
 // journal their balances sum to zero per tier.
@@ -71,6 +80,44 @@ func HeldBy(customer string) string { return Held + ":" + customer }
 // SoldTo is the account of what a customer owns.
 func SoldTo(customer string) string { return Sold + ":" + customer }
 
+// FreeOf is the account of the tickets that an allotment has free; those that are
+// everybody's for "".
+func FreeOf(allotment string) string {
+	if allotment == "" {
+		return Available
+	}
+	return Available + ":" + allotment
+}
+
+// Free tells whether an account is one that FreeOf names, and the allotment.
+func Free(account string) (allotment string, ok bool) {
+	name, allotment, _ := strings.Cut(account, ":")
+	if name != Available {
+		return "", false
+	}
+	return allotment, true
+}
+
+// TransitTo is the account of what is under way to an account that FreeOf or FreeUses names.
+func TransitTo(account string) string {
+	if _, name, below := strings.Cut(account, ":"); below {
+		return Transit + ":" + name
+	}
+	return Transit
+}
+
+// UnderWay tells whether an account is one that TransitTo names.
+func UnderWay(account string) bool {
+	name, _, _ := strings.Cut(account, ":")
+	return name == Transit
+}
+
+// FreeUses is the account of the uses that an access code has left.
+func FreeUses(code string) string { return codeFree + ":" + code }
+
+// RedeemedUses is the account of the uses of an access code that holds took.
+func RedeemedUses(code string) string { return codeRedeemed + ":" + code }
+
 // head describes the accounts whose path begins with a name.
 type head struct {
 	kind    Type
@@ -83,12 +130,15 @@ type head struct {
 // chart lists every account there may be, by the first name of its path.
 var chart = map[string]head{
 	Capacity:  {kind: Inventory},
-	Available: {kind: Inventory, manual: true},
+	Available: {kind: Inventory, paths: 1, manual: true}, // the bare name alone; see classify
 	Held:      {kind: Inventory, paths: 1, must: 1, control: true},
 	Sold:      {kind: Inventory, paths: 1, must: 1, control: true},
 	Blocked:   {kind: Inventory, manual: true},
-	Transit:   {kind: Inventory},
+	Transit:   {kind: Inventory, paths: 1},
 	Void:      {kind: Inventory, manual: true},
+
+	codeFree:     {kind: Inventory, paths: 1, must: 1},
+	codeRedeemed: {kind: Inventory, paths: 1, must: 1},
 
 	"provider":        {kind: Asset, paths: 1, must: 1, manual: true},
 	"capture-pending": {kind: Asset, paths: 1, must: 1},
@@ -115,6 +165,18 @@ const feesPlatform = "fees:platform"
 // maxCode bounds an account's path, in bytes.
 const maxCode = 200
 
+// mayHave tells whether an inventory account may have a balance: tickets can't be owed.
+// Capacity is the contra account; a lane may have sent more than it got, or less.
+func mayHave(code string, balance Amount) bool {
+	switch name, _, _ := strings.Cut(code, ":"); name {
+	case Capacity:
+		return balance <= 0
+	case Transit:
+		return true
+	}
+	return balance >= 0
+}
+
 // classify finds an account's place in the chart; false when it has none.
 func classify(code string) (head, bool) {
 	if len(code) > maxCode {
@@ -137,8 +199,11 @@ func classify(code string) (head, bool) {
 	if n > h.paths || n < h.must && !(h.control && n == 0) {
 		return head{}, false
 	}
-	if code == feesPlatform {
+	switch {
+	case code == feesPlatform:
 		h.kind = Income
+	case first == Available && n > 0:
+		h.manual = false
 	}
 	return h, true
 }

@@ -237,6 +237,14 @@ func (b *batch) decideDue() (more bool) {
 	return more && len(b.state.entries) > 0
 }
 
+// shares tells whether a shelf says that the journal is one of several.
+func (b *batch) shares() bool {
+	return slices.ContainsFunc(b.state.shelves, func(s Shelf) bool {
+		sharing, ok := s.(Sharing)
+		return ok && sharing.Shares()
+	})
+}
+
 // decide is the second half: the commands as they arrived.
 func (b *batch) decide() {
 	started := time.Now()

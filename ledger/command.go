@@ -76,12 +76,18 @@ func NewCommand(journal JournalID, principal, key, operation string, parameters 
 
 // Receipt is the answer to an accepted command.
 type Receipt struct {
+	ID       uuid.UUID // the command's, and so the entry's; it tells the journal
 	Kind     string
 	Seq      Seq       // of the entry; for a decision without one, of the journal's head
 	At       time.Time // of the entry, by the database's clock
 	Data     json.RawMessage
 	Replayed bool // the command had been accepted before; this is that answer
 }
+
+// Sharing is a Shelf that knows whether the journal is one of several over which a load is
+// spread. Its batches are small for that reason, and the others use the machine while it
+// waits: so it gathers a little before each.
+type Sharing interface{ Shares() bool }
 
 // Shelf holds one package's rows for the length of one batch.
 type Shelf interface {

@@ -46,6 +46,8 @@ type committer struct {
 	// and commit even when they change nothing, so that what they answer is as
 	// durable as their own commit.
 	doubt bool
+	// shares is set while the journal is one of several; see Sharing.
+	shares bool
 }
 
 // errUnknown marks a failure between the write and the answer of COMMIT.
@@ -144,6 +146,7 @@ func (c *committer) run(batch []*request) (err error) {
 			continue
 		}
 		b.decide()
+		c.shares = b.shares()
 		// Nothing changed: nothing is written, and nothing is remembered.
 		if len(b.state.entries) == 0 && !c.doubt && !b.unsureReplay() {
 			if _, err := conn.Exec(ctx, sqlRollback); err != nil {

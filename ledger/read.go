@@ -97,6 +97,22 @@ func resolve(ctx context.Context, q querier, journal JournalID, p Point) (seq Se
 	return seq, fail(err, "find point in journal %d", journal)
 }
 
+// Accepted tells whether any of some commands, of whatever journals, was accepted.
+func (r *Reader) Accepted(ctx context.Context, ids ...uuid.UUID) (yes bool, err error) {
+	journals, keys := make([]int64, len(ids)), make([][16]byte, len(ids))
+	for i, id := range ids {
+		journal, _ := JournalOf(id)
+		journals[i], keys[i] = int64(journal), id
+	}
+	err = r.pool.QueryRow(ctx, sqlAccepted, journals, keys).Scan(&yes)
+	return yes, fail(err, "find commands")
+}
+
+// Head reads the number of a journal's last entry.
+func (r *Reader) Head(ctx context.Context, journal JournalID) (Seq, error) {
+	return resolve(ctx, r.pool, journal, Point{})
+}
+
 // StatementLine is one posting in an account's statement.
 type StatementLine struct {
 	Seq     Seq       `json:"seq"`
@@ -243,21 +259,29 @@ func (r *Reader) EntryData(ctx context.Context, journal JournalID, seq Seq) (jso
 type Stock struct {
 	Version Seq // of the journal
 	AsOf    time.Time
-	Tiers   map[Unit]map[string]Account // by tier and inventory code
+	Tiers   map[Unit]map[string]Account // by tier and inventory code, those of allotments among them
 }
 
-// Stock reads the inventory accounts of a journal, all of one instant.
-func (r *Reader) Stock(ctx context.Context, journal JournalID) (Stock, error) {
-	stock := Stock{Tiers: make(map[Unit]map[string]Account)}
-	rows, err := r.pool.Query(ctx, sqlStock, int64(journal), InventoryCodes)
+// Stocks reads the inventory accounts of journals, all of one instant.
+func (r *Reader) Stocks(ctx context.Context, journals []JournalID) (map[JournalID]Stock, error) {
+	stocks := make(map[JournalID]Stock, len(journals))
+	rows, err := r.pool.Query(ctx, sqlStocks, journals, InventoryCodes, Uses)
 	if err != nil {
-		return stock, fail(err, "read stock of journal %d", journal)
+		return nil, fail(err, "read stock of journals %v", journals)
 	}
+	var journal JournalID
+	var seq Seq
+	var asOf time.Time
 	var unit *Unit // of a journal without accounts: one row of NULLs
 	var code *string
 	var balance *Amount
 	var version *Seq
-	_, err = pgx.ForEachRow(rows, []any{&stock.Version, &stock.AsOf, &unit, &code, &balance, &version}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&journal, &seq, &asOf, &unit, &code, &balance, &version}, func() error {
+		stock, ok := stocks[journal]
+		if !ok {
+			stock = Stock{Version: seq, AsOf: asOf, Tiers: make(map[Unit]map[string]Account)}
+			stocks[journal] = stock
+		}
 		if unit == nil {
 			return nil
 		}
@@ -267,7 +291,13 @@ func (r *Reader) Stock(ctx context.Context, journal JournalID) (Stock, error) {
 		stock.Tiers[*unit][*code] = Account{AccountKey: AccountKey{*code, *unit}, Balance: *balance, Version: *version}
 		return nil
 	})
-	return stock, fail(err, "read stock of journal %d", journal)
+	return stocks, fail(err, "read stock of journals %v", journals)
+}
+
+// Stock is Stocks for one journal.
+func (r *Reader) Stock(ctx context.Context, journal JournalID) (Stock, error) {
+	stocks, err := r.Stocks(ctx, []JournalID{journal})
+	return stocks[journal], err
 }
 
 // querier is a pool or a transaction.

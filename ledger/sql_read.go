@@ -2,12 +2,44 @@ package ledger
 
 // Reads for people and reports; nothing decides by them.
 const (
-	sqlStock = `
-SELECT j.seq, clock_timestamp(), a.unit, a.code, a.balance, a.version
-FROM journals j
-LEFT JOIN accounts a ON a.journal_id = j.journal_id
-                    AND a.code = ANY ($2::text[])
-WHERE j.journal_id = $1`
+	// Of several journals at one instant. The accounts of allotments are those between the
+	// name with a colon and the next name.
+	sqlStocks = `
+SELECT j.journal_id, j.seq, clock_timestamp(), a.unit, a.code, a.balance, a.version
+FROM unnest($1::bigint[]) AS k (id)
+JOIN journals j ON j.journal_id = k.id
+LEFT JOIN LATERAL (
+    SELECT f.*
+    FROM unnest($2::text[]) AS c (code)
+    CROSS JOIN LATERAL (
+        SELECT unit, code, balance, version
+        FROM accounts
+        WHERE journal_id = k.id
+          AND code = c.code
+          AND unit <> $3
+        OFFSET 0) f
+    UNION ALL
+    SELECT f.*
+    FROM (VALUES ('available:', 'available;'), ('transit:', 'transit;')) AS c (low, high)
+    CROSS JOIN LATERAL (
+        SELECT unit, code, balance, version
+        FROM accounts
+        WHERE journal_id = k.id
+          AND code > c.low COLLATE "C"
+          AND code < c.high COLLATE "C"
+          AND unit <> $3
+        OFFSET 0) f) a ON true`
+
+	sqlAccepted = `
+SELECT EXISTS (
+    SELECT
+    FROM unnest($1::bigint[], $2::uuid[]) AS k (journal, id)
+    CROSS JOIN LATERAL (
+        SELECT
+        FROM entries
+        WHERE journal_id = k.journal
+          AND id = k.id
+        OFFSET 0) e)`
 
 	// The last entry at or before a time, by bisection: time never goes back in a
 	// journal. Everything up to lo is early enough, everything after hi is too late.

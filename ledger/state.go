@@ -174,7 +174,7 @@ func (s *State) post(legs []Leg) ([]Posting, error) {
 		if p.Balance, ok = add(a.Balance, p.Amount); !ok {
 			return nil, fmt.Errorf("%w: %s", errOverflow, p.Account)
 		}
-		if h.kind == Inventory && p.Balance != 0 && (p.Balance < 0) != (p.Account == Capacity) {
+		if h.kind == Inventory && !mayHave(p.Account, p.Balance) {
 			return nil, fmt.Errorf("%w: %s %d", errNegative, p.Account, p.Balance)
 		}
 	}

@@ -20,9 +20,10 @@ CREATE TABLE holds (
 
 -- What is due next: read by every batch of the journal, and by the sweeper.
 CREATE INDEX holds_due ON holds (journal_id, expires_at) WHERE status = 'held';
--- A customer's holds, in pages. The customer leads: an index that begins with the journal
--- is as good as the primary key to a plan that's made while the table is empty, and kept.
-CREATE INDEX holds_customer ON holds (customer, journal_id, hold_id);
+-- A customer's holds. The customer alone: an index that has the key's columns too, in
+-- whatever place, is as good as the primary key to a plan that's made while the table is
+-- empty, and kept.
+CREATE INDEX holds_customer ON holds (customer);
 
 -- A hold ends; whose it is, what it claims and until when never changes.
 GRANT SELECT, INSERT ON holds TO tierledger_service;

@@ -59,10 +59,9 @@ CREATE TABLE orders (
 
 -- What the janitor looks for.
 CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL;
--- A customer's orders, in pages. The customer leads, as in every further index what's
--- looked up leads: one that begins with the journal is as good as the primary key to a
--- plan that's made while the table is empty, and kept.
-CREATE INDEX orders_customer ON orders (customer, journal_id, order_id);
+-- A customer's orders. Like every further index it has what's looked up and nothing of the
+-- key: see holds_customer.
+CREATE INDEX orders_customer ON orders (customer);
 
 -- One step of an order with the payment provider, or one of the provider's own.
 CREATE TABLE operations (
@@ -109,7 +108,7 @@ CREATE TABLE operations (
         OR status IN ('succeeded', 'declined', 'not_attempted') OR sends = 0)
 );
 
-CREATE INDEX operations_order ON operations (order_id, journal_id);
+CREATE INDEX operations_order ON operations (order_id);
 CREATE INDEX operations_due ON operations (due_at) WHERE due_at IS NOT NULL;
 -- How many orders of an event are pending: the cap on checkouts compares with it.
 CREATE TABLE checkouts (
@@ -179,7 +178,7 @@ CREATE TABLE cases (
 );
 
 CREATE INDEX cases_open ON cases (journal_id, opened_at) WHERE status <> 'resolved';
-CREATE INDEX cases_order ON cases (order_id, journal_id);
+CREATE INDEX cases_order ON cases (order_id);
 CREATE INDEX cases_due ON cases (due_at) WHERE due_at IS NOT NULL;
 
 GRANT SELECT, INSERT ON orders, operations, checkouts, webhooks, cases TO tierledger_service;

@@ -49,6 +49,9 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 		`UPDATE report_lines SET operation_id = operation_id, result = result, version = version`,
 		`UPDATE seats SET state = state, hold_id = hold_id, until = until, allotment = allotment, version = version`,
 		`UPDATE seat_rows SET states = states, version = version`,
+		`UPDATE lanes SET generation = generation, counts = counts, journals = journals, version = version`,
+		`UPDATE allotments SET closed_at = closed_at, version = version`,
+		`UPDATE quota_moves SET status = status, quantity = quantity, reason = reason, decided_by = decided_by, moved_at = moved_at, version = version`,
 	} {
 		if _, err := service.Exec(t.Context(), sql); err != nil {
 			t.Errorf("%s: %v", sql, err)
@@ -62,12 +65,20 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 		"seats.seat", "seats.row_number", "seats.place", "seats.tier", "seat_rows.row_number", "seat_rows.section", "seat_rows.tier",
 		"seat_sections.section", "seat_sections.tier", "seat_sections.rows", "seat_sections.version",
 		"seat_changes.seq", "seat_changes.state", "seat_changes.hold_id", "seat_changes.seats",
+		"event_journals.lane", "events.approve_moves_from", "holds.code", "lanes.journal_id", "lanes.home", "lanes.lane",
+		"allotments.allotment", "allotments.name", "allotments.opens_at", "allotments.releases_at", "allotments.code_required",
+		"allotments.created_at", "access_codes.code", "access_codes.allotment", "access_codes.max_uses", "access_codes.version",
+		"quota_moves.move_id", "quota_moves.unit", "quota_moves.account", "quota_moves.from_lane", "quota_moves.any_lane",
+		"quota_moves.to_journal", "quota_moves.to_lane", "quota_moves.to_account", "quota_moves.up_to", "quota_moves.cause",
+		"quota_moves.principal", "quota_moves.asked_at", "quota_arrivals.move_id", "quota_arrivals.from_journal", "quota_arrivals.unit",
+		"quota_arrivals.account", "quota_arrivals.quantity", "quota_arrivals.at", "quota_arrivals.version",
 	} {
 		table, name, _ := strings.Cut(column, ".")
 		refused(t, service, `UPDATE `+table+` SET `+name+` = `+name)
 	}
 	for _, table := range []string{"journals", "entries", "postings", "accounts", "event_journals", "events", "tiers", "prices", "holds",
-		"report_lines", "seats", "seat_rows", "seat_sections", "seat_changes"} {
+		"report_lines", "seats", "seat_rows", "seat_sections", "seat_changes", "lanes", "allotments", "access_codes", "quota_moves",
+		"quota_arrivals"} {
 		refused(t, service, `DELETE FROM `+table)
 		refused(t, service, `TRUNCATE `+table)
 	}

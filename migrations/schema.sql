@@ -1,6 +1,15 @@
 -- The schema after all migrations, as pg_dump prints it. Don't edit it: change the
 -- schema by a new migration, then run `go test ./migrations -update`.
 
+CREATE TABLE public.access_codes (
+    journal_id bigint NOT NULL,
+    code text NOT NULL COLLATE pg_catalog."C",
+    allotment text NOT NULL COLLATE pg_catalog."C",
+    max_uses bigint NOT NULL,
+    version bigint NOT NULL,
+    CONSTRAINT access_codes_max_uses CHECK ((max_uses >= 1))
+);
+
 CREATE TABLE public.accounts (
     journal_id bigint NOT NULL,
     code text NOT NULL COLLATE pg_catalog."C",
@@ -9,7 +18,7 @@ CREATE TABLE public.accounts (
     control text COLLATE pg_catalog."C",
     balance bigint NOT NULL,
     version bigint NOT NULL,
-    CONSTRAINT accounts_inventory CHECK (((type <> 'inventory'::text) OR
+    CONSTRAINT accounts_inventory CHECK (((type <> 'inventory'::text) OR (code ~~ 'transit%'::text) OR
 CASE
     WHEN (code = 'capacity'::text) THEN (balance <= 0)
     ELSE (balance >= 0)
@@ -18,6 +27,19 @@ END)),
     CONSTRAINT accounts_version CHECK ((version >= 1))
 )
 WITH (fillfactor='90');
+
+CREATE TABLE public.allotments (
+    journal_id bigint NOT NULL,
+    allotment text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    opens_at timestamp with time zone,
+    releases_at timestamp with time zone,
+    code_required boolean NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    version bigint NOT NULL,
+    CONSTRAINT allotments_window CHECK ((opens_at < releases_at))
+);
 
 CREATE TABLE public.cases (
     journal_id bigint NOT NULL,
@@ -77,6 +99,8 @@ CREATE TABLE public.event_journals (
     journal_id bigint NOT NULL,
     event text NOT NULL COLLATE pg_catalog."C",
     event_journal_id bigint NOT NULL,
+    lane integer DEFAULT 1 NOT NULL,
+    CONSTRAINT event_journals_lane CHECK ((lane >= 1)),
     CONSTRAINT event_journals_system CHECK (((journal_id = 0) AND (event_journal_id > 0)))
 );
 
@@ -95,6 +119,8 @@ CREATE TABLE public.events (
     created_at timestamp with time zone NOT NULL,
     version bigint NOT NULL,
     honour_until timestamp with time zone,
+    approve_moves_from bigint DEFAULT 1000 NOT NULL,
+    CONSTRAINT events_approve_moves_from CHECK ((approve_moves_from >= 1)),
     CONSTRAINT events_grace_seconds CHECK ((grace_seconds >= 0)),
     CONSTRAINT events_hold_seconds CHECK ((hold_seconds > 0)),
     CONSTRAINT events_honour_until CHECK ((honour_until >= sale_closes_at)),
@@ -130,6 +156,7 @@ CREATE TABLE public.holds (
     total bigint NOT NULL,
     version bigint NOT NULL,
     pay_until timestamp with time zone,
+    code text COLLATE pg_catalog."C",
     CONSTRAINT holds_deadline CHECK ((expires_at > created_at)),
     CONSTRAINT holds_grace CHECK ((pay_until >= expires_at)),
     CONSTRAINT holds_paying CHECK (((pay_until IS NOT NULL) OR (status <> ALL (ARRAY['payment_pending'::text, 'reconciling'::text])))),
@@ -147,6 +174,20 @@ CREATE TABLE public.journals (
     CONSTRAINT journals_seq CHECK ((seq >= 0))
 )
 WITH (fillfactor='20');
+
+CREATE TABLE public.lanes (
+    journal_id bigint NOT NULL,
+    home bigint NOT NULL,
+    lane integer NOT NULL,
+    generation bigint NOT NULL,
+    counts integer[] NOT NULL,
+    journals bigint[] NOT NULL,
+    version bigint NOT NULL,
+    CONSTRAINT lanes_counts CHECK (((cardinality(counts) >= 1) AND (array_position(counts, NULL::integer) IS NULL))),
+    CONSTRAINT lanes_generation CHECK ((generation >= 0)),
+    CONSTRAINT lanes_home CHECK (((home = journals[1]) AND ((lane = 1) = (home = journal_id)))),
+    CONSTRAINT lanes_lane CHECK (((lane >= 1) AND (lane <= cardinality(journals))))
+);
 
 CREATE TABLE public.operations (
     journal_id bigint NOT NULL,
@@ -236,6 +277,45 @@ CREATE TABLE public.prices (
     tax_rate numeric NOT NULL,
     CONSTRAINT prices_amounts CHECK (((amount >= 0) AND (fee >= 0))),
     CONSTRAINT prices_tax_rate CHECK (((tax_rate >= (0)::numeric) AND (tax_rate <= (1)::numeric)))
+);
+
+CREATE TABLE public.quota_arrivals (
+    journal_id bigint NOT NULL,
+    move_id uuid NOT NULL,
+    from_journal bigint NOT NULL,
+    unit text NOT NULL COLLATE pg_catalog."C",
+    account text NOT NULL COLLATE pg_catalog."C",
+    quantity bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    version bigint NOT NULL,
+    CONSTRAINT quota_arrivals_quantity CHECK ((quantity > 0))
+);
+
+CREATE TABLE public.quota_moves (
+    journal_id bigint NOT NULL,
+    move_id uuid NOT NULL,
+    status text NOT NULL COLLATE pg_catalog."C",
+    unit text NOT NULL COLLATE pg_catalog."C",
+    account text NOT NULL COLLATE pg_catalog."C",
+    from_lane integer NOT NULL,
+    any_lane boolean NOT NULL,
+    to_journal bigint NOT NULL,
+    to_lane integer NOT NULL,
+    to_account text NOT NULL COLLATE pg_catalog."C",
+    quantity bigint NOT NULL,
+    up_to boolean NOT NULL,
+    cause text NOT NULL COLLATE pg_catalog."C",
+    reason text NOT NULL,
+    principal text NOT NULL COLLATE pg_catalog."C",
+    decided_by text COLLATE pg_catalog."C",
+    asked_at timestamp with time zone NOT NULL,
+    moved_at timestamp with time zone,
+    version bigint NOT NULL,
+    CONSTRAINT quota_moves_cause CHECK ((cause = ANY (ARRAY['operator'::text, 'pull'::text, 'rebalance'::text, 'split'::text, 'merge'::text, 'collect'::text, 'release'::text]))),
+    CONSTRAINT quota_moves_elsewhere CHECK (((journal_id <> to_journal) OR (account <> to_account))),
+    CONSTRAINT quota_moves_moved CHECK (((status = 'moved'::text) = (moved_at IS NOT NULL))),
+    CONSTRAINT quota_moves_quantity CHECK ((quantity > 0)),
+    CONSTRAINT quota_moves_status CHECK ((status = ANY (ARRAY['awaiting_approval'::text, 'rejected'::text, 'moved'::text])))
 );
 
 CREATE TABLE public.report_lines (
@@ -345,8 +425,14 @@ CREATE TABLE public.webhooks (
     CONSTRAINT webhooks_status CHECK ((status = ANY (ARRAY['applied'::text, 'parked'::text, 'unidentified'::text])))
 );
 
+ALTER TABLE ONLY public.access_codes
+    ADD CONSTRAINT access_codes_pkey PRIMARY KEY (journal_id, code);
+
 ALTER TABLE ONLY public.accounts
     ADD CONSTRAINT accounts_pkey PRIMARY KEY (journal_id, code, unit);
+
+ALTER TABLE ONLY public.allotments
+    ADD CONSTRAINT allotments_pkey PRIMARY KEY (journal_id, allotment);
 
 ALTER TABLE ONLY public.cases
     ADD CONSTRAINT cases_pkey PRIMARY KEY (journal_id, case_id);
@@ -364,7 +450,7 @@ ALTER TABLE ONLY public.event_journals
     ADD CONSTRAINT event_journals_number_key UNIQUE (journal_id, event_journal_id);
 
 ALTER TABLE ONLY public.event_journals
-    ADD CONSTRAINT event_journals_pkey PRIMARY KEY (journal_id, event);
+    ADD CONSTRAINT event_journals_pkey PRIMARY KEY (journal_id, event, lane);
 
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (journal_id);
@@ -377,6 +463,9 @@ ALTER TABLE ONLY public.holds
 
 ALTER TABLE ONLY public.journals
     ADD CONSTRAINT journals_pkey PRIMARY KEY (journal_id);
+
+ALTER TABLE ONLY public.lanes
+    ADD CONSTRAINT lanes_pkey PRIMARY KEY (journal_id);
 
 ALTER TABLE ONLY public.operations
     ADD CONSTRAINT operations_pkey PRIMARY KEY (journal_id, operation_id);
@@ -392,6 +481,12 @@ ALTER TABLE ONLY public.postings
 
 ALTER TABLE ONLY public.prices
     ADD CONSTRAINT prices_pkey PRIMARY KEY (journal_id, tier, price_version);
+
+ALTER TABLE ONLY public.quota_arrivals
+    ADD CONSTRAINT quota_arrivals_pkey PRIMARY KEY (journal_id, move_id);
+
+ALTER TABLE ONLY public.quota_moves
+    ADD CONSTRAINT quota_moves_pkey PRIMARY KEY (journal_id, move_id);
 
 ALTER TABLE ONLY public.report_lines
     ADD CONSTRAINT report_lines_pkey PRIMARY KEY (journal_id, provider, line_id);
@@ -421,21 +516,25 @@ CREATE INDEX cases_due ON public.cases USING btree (due_at) WHERE (due_at IS NOT
 
 CREATE INDEX cases_open ON public.cases USING btree (journal_id, opened_at) WHERE (status <> 'resolved'::text);
 
-CREATE INDEX cases_order ON public.cases USING btree (order_id, journal_id);
+CREATE INDEX cases_order ON public.cases USING btree (order_id);
 
-CREATE INDEX holds_customer ON public.holds USING btree (customer, journal_id, hold_id);
+CREATE INDEX holds_customer ON public.holds USING btree (customer);
 
 CREATE INDEX holds_due ON public.holds USING btree (journal_id, expires_at) WHERE (status = 'held'::text);
 
 CREATE INDEX operations_due ON public.operations USING btree (due_at) WHERE (due_at IS NOT NULL);
 
-CREATE INDEX operations_order ON public.operations USING btree (order_id, journal_id);
+CREATE INDEX operations_order ON public.operations USING btree (order_id);
 
 CREATE INDEX operations_payment ON public.operations USING btree (provider, payment) WHERE (payment <> ''::text);
 
-CREATE INDEX orders_customer ON public.orders USING btree (customer, journal_id, order_id);
+CREATE INDEX orders_customer ON public.orders USING btree (customer);
 
 CREATE INDEX orders_due ON public.orders USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX quota_moves_asked ON public.quota_moves USING btree (asked_at);
+
+CREATE INDEX quota_moves_sent ON public.quota_moves USING btree (journal_id, version) WHERE ((status = 'moved'::text) AND (to_journal <> journal_id));
 
 CREATE INDEX report_lines_created ON public.report_lines USING btree (provider, created_at);
 
@@ -447,11 +546,19 @@ CREATE UNIQUE INDEX seats_place_key ON public.seats USING btree (journal_id, row
 
 CREATE INDEX webhooks_due ON public.webhooks USING btree (due_at) WHERE (due_at IS NOT NULL);
 
+GRANT SELECT,INSERT ON TABLE public.access_codes TO tierledger_service;
+
 GRANT SELECT,INSERT ON TABLE public.accounts TO tierledger_service;
 
 GRANT UPDATE(balance) ON TABLE public.accounts TO tierledger_service;
 
 GRANT UPDATE(version) ON TABLE public.accounts TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.allotments TO tierledger_service;
+
+GRANT UPDATE(closed_at) ON TABLE public.allotments TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.allotments TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.cases TO tierledger_service;
 
@@ -510,6 +617,16 @@ GRANT UPDATE(seq) ON TABLE public.journals TO tierledger_service;
 GRANT UPDATE(at) ON TABLE public.journals TO tierledger_service;
 
 GRANT UPDATE(hash) ON TABLE public.journals TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.lanes TO tierledger_service;
+
+GRANT UPDATE(generation) ON TABLE public.lanes TO tierledger_service;
+
+GRANT UPDATE(counts) ON TABLE public.lanes TO tierledger_service;
+
+GRANT UPDATE(journals) ON TABLE public.lanes TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.lanes TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.operations TO tierledger_service;
 
@@ -574,6 +691,22 @@ GRANT UPDATE(version) ON TABLE public.orders TO tierledger_service;
 GRANT SELECT,INSERT ON TABLE public.postings TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.prices TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.quota_arrivals TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.quota_moves TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.quota_moves TO tierledger_service;
+
+GRANT UPDATE(quantity) ON TABLE public.quota_moves TO tierledger_service;
+
+GRANT UPDATE(reason) ON TABLE public.quota_moves TO tierledger_service;
+
+GRANT UPDATE(decided_by) ON TABLE public.quota_moves TO tierledger_service;
+
+GRANT UPDATE(moved_at) ON TABLE public.quota_moves TO tierledger_service;
+
+GRANT UPDATE(version) ON TABLE public.quota_moves TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.report_lines TO tierledger_service;
 

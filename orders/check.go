@@ -75,7 +75,8 @@ FROM (SELECT journal_id, unit, sum(balance)::bigint AS balance
 FULL JOIN (SELECT journal_id, unit, sum(amount)::bigint AS amount
            FROM (SELECT o.journal_id, e.currency AS unit, o.face + o.fee + o.tax - o.captured AS amount
                  FROM orders o
-                 JOIN events e USING (journal_id)
+                 LEFT JOIN lanes l ON l.journal_id = o.journal_id
+                 JOIN events e ON e.journal_id = coalesce(l.home, o.journal_id)
                  WHERE o.status NOT IN ('pending', 'cancelled') AND ($1::bigint IS NULL OR o.journal_id = $1)
                  UNION ALL
                  SELECT o.journal_id, c.currency, -least(sum(c.amount), o.face + o.fee + o.tax - o.captured)
@@ -96,7 +97,8 @@ FROM (SELECT journal_id, unit, balance
       WHERE code = 'auth:open' AND balance <> 0 AND ($1::bigint IS NULL OR journal_id = $1)) a
 FULL JOIN (SELECT p.journal_id, (e.currency || '.AUTH') COLLATE "C" AS unit, sum(p.authorized)::bigint AS amount
            FROM operations p
-           JOIN events e USING (journal_id)
+           LEFT JOIN lanes l ON l.journal_id = p.journal_id
+           JOIN events e ON e.journal_id = coalesce(l.home, p.journal_id)
            WHERE p.authorized <> 0 AND ($1::bigint IS NULL OR p.journal_id = $1)
            GROUP BY 1, 2) o USING (journal_id, unit)
 WHERE a.balance IS DISTINCT FROM o.amount`},

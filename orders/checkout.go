@@ -17,7 +17,7 @@ const (
 	// takes a second or so, and a buyer who's asked to act needs the rest.
 	minTimeLeft = 5 * time.Second
 	// maxPendingOf bounds the pending orders of a customer, and maxPending those of an
-	// event: each may keep tickets from others for the length of its grace.
+	// event, or of a lane of it: each may keep tickets from others for the length of its grace.
 	maxPendingOf = 5
 	maxPending   = 10_000
 	retryPending = 5 * time.Second

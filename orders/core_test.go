@@ -98,7 +98,7 @@ type placing struct {
 func (p *placing) Accounts() []string { return nil }
 
 func (p *placing) Decide(s *ledger.State) (ledger.Decision, error) {
-	if err := holds.Fits(s, p.customer, p.items); err != nil {
+	if err := holds.Fits(s, &buckets.Route{Customer: p.customer}, holds.Hold{}, p.items); err != nil {
 		return ledger.Decision{}, err
 	}
 	event := p.journal.event
@@ -231,5 +231,5 @@ func (j *journal) casesAbout(op *Operation) []*cases.Case {
 
 // settle carries out what policy, or with two names what people decide about a case.
 func (j *journal) settle(h *holds.Hold, c *cases.Case, approver string) (ledger.Receipt, error) {
-	return j.do(approver, &settle{ref: j.of(h), caseID: c.ID, approver: approver})
+	return j.do(approver, &settle{ref: j.of(h), route: &buckets.Route{}, caseID: c.ID, approver: approver})
 }

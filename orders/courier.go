@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
@@ -243,10 +244,42 @@ func ownCommand(journal ledger.JournalID, body ledger.Body) ledger.Command {
 	}
 }
 
+// route finds the way of a command that may honour a late payment, and if it would, brings
+// to the order's lane what that would take, when other lanes have it. That's only an attempt: what
+// the lane then has decides.
+func (s *Store) route(ctx context.Context, journal ledger.JournalID, to ref, honour bool) (*buckets.Route, error) {
+	name, err := s.Events.Named(ctx, journal)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := s.Events.Look(ctx, name.Event)
+	if err != nil {
+		return nil, err
+	}
+	// No other lane can have accepted the command: the ids that it would have there are of none.
+	route := layout.Route(journal, to.customer, ledger.SystemPrincipal, to.order.String())
+	if !layout.Split() || !honour {
+		return route, nil
+	}
+	o, err := s.Get(ctx, to.order)
+	if err != nil || o.Status != Cancelled {
+		return route, err
+	}
+	hold, err := s.Holds.Get(ctx, o.HoldID)
+	if err != nil {
+		return route, err
+	}
+	return route, s.Holds.Supply(ctx, name.Event, hold, o.tickets())
+}
+
 // settle has policy decide a case.
 func (s *Store) settle(ctx context.Context, to ref, id uuid.UUID) error {
 	journal, _ := ledger.JournalOf(id)
-	receipt, o, err := s.do(ctx, journal, ownCommand(journal, &settle{ref: to, caseID: id}))
+	route, err := s.route(ctx, journal, to, true)
+	if err != nil {
+		return err
+	}
+	receipt, o, err := s.do(ctx, journal, ownCommand(journal, &settle{ref: to, route: route, caseID: id}))
 	if err == nil {
 		s.follow(ctx, to, receipt, o)
 	}

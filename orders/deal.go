@@ -94,9 +94,10 @@ type deal struct {
 	order *Order
 	hold  *holds.Hold
 	legs  []ledger.Leg
-	rows  []ledger.Row // further ones
-	cases []cases.Case // opened or changed
-	held  bool         // the hold has changed
+	rows  []ledger.Row   // further ones
+	cases []cases.Case   // opened or changed
+	held  bool           // the hold has changed
+	route *buckets.Route // of a command that may sell tickets which nobody holds
 }
 
 // open finds the order that a command is about.

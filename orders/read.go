@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 )
@@ -44,7 +45,9 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (Order, error) {
 	if o == nil {
 		return Order{}, notFound(id)
 	}
-	return *o, s.complete(ctx, journal, ops, o)
+	name, err := s.Events.Named(ctx, journal)
+	complete(name, ops, o)
+	return *o, err
 }
 
 // journalOf finds the journal of an order from its id; ErrOrderNotFound when the id tells
@@ -58,11 +61,7 @@ func (s *Store) journalOf(ctx context.Context, id uuid.UUID) (ledger.JournalID, 
 }
 
 // complete puts operations with their orders and fills in what the event says.
-func (s *Store) complete(ctx context.Context, journal ledger.JournalID, ops []*Operation, list ...*Order) error {
-	name, err := s.Events.Named(ctx, journal)
-	if err != nil {
-		return err
-	}
+func complete(name buckets.Name, ops []*Operation, list ...*Order) {
 	for _, o := range list {
 		for _, op := range ops {
 			if op.Order == o.ID {
@@ -72,7 +71,6 @@ func (s *Store) complete(ctx context.Context, journal ledger.JournalID, ops []*O
 		o.arrange()
 		o.of(name.Event, name.Currency)
 	}
-	return nil
 }
 
 // Filter selects orders of an event; empty fields select all.
@@ -83,18 +81,16 @@ type Filter struct {
 	Limit    int
 }
 
-// List reads a page of an event's orders in the order of their ids.
+// List reads a page of an event's orders, of all its lanes at one instant, in the order of
+// their ids.
 func (s *Store) List(ctx context.Context, event string, f Filter) ([]Order, error) {
-	journal, err := s.Events.Journal(ctx, event)
+	lanes, err := s.Events.Lanes(ctx, event)
 	if err != nil {
 		return nil, err
 	}
-	sql, args := sqlAllOrders, []any{int64(journal), f.After, f.Status, f.Limit}
-	if f.Customer != "" {
-		sql, args = sqlOrdersOfCustomer, append(args, f.Customer)
-	}
 	// Asked for before a connection is taken: it may take one itself.
-	if _, err := s.Events.Named(ctx, journal); err != nil {
+	name, err := s.Events.Named(ctx, lanes[0])
+	if err != nil {
 		return nil, err
 	}
 	tx, err := s.Reads.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -102,26 +98,36 @@ func (s *Store) List(ctx context.Context, event string, f Filter) ([]Order, erro
 		return nil, pg.Fault(fmt.Errorf("list orders of %s: %w", event, err))
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) // it has only read
-	rows, _ := tx.Query(ctx, sql, args...)        // its error comes with the rows
-	found, err := pgx.CollectRows(rows, scanOrder)
+	found, err := buckets.Page(lanes, f.After, f.Limit, func(lane ledger.JournalID, limit int) ([]*Order, error) {
+		return listLane(ctx, tx, name, lane, f, limit)
+	})
 	if err != nil {
 		return nil, pg.Fault(fmt.Errorf("list orders of %s: %w", event, err))
+	}
+	page := make([]Order, len(found))
+	for i, o := range found {
+		page[i] = *o
+	}
+	return page, nil
+}
+
+// listLane reads a page of one lane's orders, with their operations.
+func listLane(ctx context.Context, tx pgx.Tx, name buckets.Name, lane ledger.JournalID, f Filter, limit int) ([]*Order, error) {
+	sql, args := sqlAllOrders, []any{int64(lane), f.After, f.Status, limit}
+	if f.Customer != "" {
+		sql, args = sqlOrdersOfCustomer, append(args, f.Customer)
+	}
+	rows, _ := tx.Query(ctx, sql, args...) // its error comes with the rows
+	found, err := pgx.CollectRows(rows, scanOrder)
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
 	ids := make([][16]byte, len(found))
 	for i, o := range found {
 		ids[i] = o.ID
 	}
-	rows, _ = tx.Query(ctx, sqlBatchOperations, int64(journal), ids)
+	rows, _ = tx.Query(ctx, sqlBatchOperations, int64(lane), ids)
 	ops, err := pgx.CollectRows(rows, scanOperation)
-	if err != nil {
-		return nil, pg.Fault(fmt.Errorf("list orders of %s: %w", event, err))
-	}
-	if err := s.complete(ctx, journal, ops, found...); err != nil {
-		return nil, err
-	}
-	list := make([]Order, len(found))
-	for i, o := range found {
-		list[i] = *o
-	}
-	return list, nil
+	complete(name, ops, found...)
+	return found, err
 }

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -17,9 +18,13 @@ import (
 type settle struct {
 	ref
 	caseID   uuid.UUID
+	route    *buckets.Route
 	approver string      // "" for policy
 	ifMatch  *ledger.Seq // the version that the approver has seen
 }
+
+// Route leads to the customer's lane.
+func (c *settle) Route() *buckets.Route { return c.route }
 
 // CaseIDs names the case.
 func (c *settle) CaseIDs() []uuid.UUID { return []uuid.UUID{c.caseID} }
@@ -34,12 +39,13 @@ func (c *settle) Decide(s *ledger.State) (ledger.Decision, error) {
 	if err != nil {
 		return ledger.Decision{}, err
 	}
+	d.route = c.route
 	op := d.order.find(*found.OperationID)
 	if c.approver == "" {
 		if found.Status != cases.Open || found.NextAttemptAt == nil || op == nil {
 			return ledger.Decision{Data: d.order.data()}, nil // somebody was faster
 		}
-		return d.settleByPolicy(found, op), nil
+		return d.settleByPolicy(found, op)
 	}
 	if err := found.Approvable(c.approver, c.ifMatch); err != nil {
 		return ledger.Decision{}, err
@@ -52,13 +58,16 @@ func (c *settle) Decide(s *ledger.State) (ledger.Decision, error) {
 }
 
 // settleByPolicy honours or refunds a late payment; what can't be done is for people.
-func (d *deal) settleByPolicy(c cases.Case, op *Operation) ledger.Decision {
+func (d *deal) settleByPolicy(c cases.Case, op *Operation) (ledger.Decision, error) {
 	resolution := cases.Refund
 	if c.Reason == cases.LatePayment && (d.event.LatePaymentPolicy == buckets.HonourIfAvailable ||
 		c.ToldAt != nil && d.inTime(*c.ToldAt)) {
 		resolution = cases.Honour
 	}
 	kind, err := d.resolve(c, op, resolution, "")
+	if errors.Is(err, buckets.ErrLaneChanging) { // the janitor comes again
+		return ledger.Decision{}, err
+	}
 	if err != nil && resolution == cases.Honour && d.event.LatePaymentPolicy != buckets.Review {
 		kind, err = d.resolve(c, op, cases.Refund, "")
 	}
@@ -68,7 +77,7 @@ func (d *deal) settleByPolicy(c cases.Case, op *Operation) ledger.Decision {
 		d.keepCase(c)
 		kind = KindCase
 	}
-	return d.decide(kind)
+	return d.decide(kind), nil
 }
 
 // resolve carries out a resolution, or says why it can't be.
@@ -79,7 +88,7 @@ func (d *deal) resolve(c cases.Case, op *Operation, r cases.Resolution, by strin
 		if err := d.canHonour(c, op); err != nil {
 			return "", err
 		}
-		d.move(holds.Take(d.order.HoldID, d.customer, d.order.tickets()))
+		d.move(holds.Take(d.s, *d.hold, d.order.tickets()))
 		d.sell(op, lateSuspense)
 		c.Suspended = 0
 		d.settled(c, r, by)
@@ -173,7 +182,7 @@ func (d *deal) canHonour(c cases.Case, op *Operation) error {
 	case d.event.HonourUntil != nil && d.s.Now.After(*d.event.HonourUntil):
 		return no("the last date for honouring has passed")
 	}
-	return holds.Fits(d.s, d.customer, d.order.tickets())
+	return holds.Fits(d.s, d.route, *d.hold, d.order.tickets())
 }
 
 // voidNow sends the void of an authorization.

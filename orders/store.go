@@ -300,7 +300,7 @@ func (s *Store) findRef(ctx context.Context, journal ledger.JournalID, sql strin
 
 // Approve carries out what somebody else proposed for a case of an order. The receipt's
 // data is the order, with the case. Errors: cases.ErrCaseNotFound,
-// buckets.ErrVersionConflict, cases.ErrCaseState, cases.ErrSamePerson,
+// buckets.ErrVersionConflict, cases.ErrCaseState, fault.ErrSamePerson,
 // cases.ErrResolution, those of holds.Fits, and those of ledger.Do.
 func (s *Store) Approve(ctx context.Context, principal, key string, c cases.Case, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	to, journal, err := s.refOf(ctx, *c.OrderID)
@@ -311,8 +311,12 @@ func (s *Store) Approve(ctx context.Context, principal, key string, c cases.Case
 		CaseID  uuid.UUID
 		IfMatch *ledger.Seq
 	}{c.ID, ifMatch}
+	route, err := s.route(ctx, journal, to, c.Resolution == cases.Honour)
+	if err != nil {
+		return ledger.Receipt{}, err
+	}
 	command, err := ledger.NewCommand(journal, principal, key, "case.approved", parameters,
-		&settle{ref: to, caseID: c.ID, approver: principal, ifMatch: ifMatch})
+		&settle{ref: to, route: route, caseID: c.ID, approver: principal, ifMatch: ifMatch})
 	if err != nil {
 		return ledger.Receipt{}, err
 	}

@@ -26,8 +26,8 @@
 // # What is booked
 //
 // The money of a line was posted when its operation's outcome came. What only a report
-// tells is the fee: it's posted once, with the line's row, on the journal of the event
-// that the payment is for; for a payment that isn't ours, on the system journal. A line
-// stays there also when its operation becomes known later. Rows are changed by
+// tells is the fee: it's posted once, with the line's row, on the journal of the lane in
+// which the payment's order is; for a payment that isn't ours, on the system journal. A
+// line stays there also when its operation becomes known later. Rows are changed by
 // report.booked entries alone, and only in what the line was found to be.
 package recon

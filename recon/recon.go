@@ -86,7 +86,7 @@ func (s *Store) Resolve(ctx context.Context, principal, key string, id uuid.UUID
 // Reject takes back what somebody else proposed; the case is open again. The receipt's
 // data is the case. Errors: fault.ErrInvalidRequest with the field,
 // cases.ErrCaseNotFound, buckets.ErrVersionConflict, cases.ErrCaseState,
-// cases.ErrSamePerson, and those of ledger.Do.
+// fault.ErrSamePerson, and those of ledger.Do.
 func (s *Store) Reject(ctx context.Context, principal, key string, id uuid.UUID, reason string, ifMatch *ledger.Seq) (ledger.Receipt, error) {
 	if reason == "" || len(reason) > maxText {
 		return ledger.Receipt{}, fault.BadField("reason", "must have 1 to %d bytes", maxText)

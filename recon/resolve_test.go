@@ -97,9 +97,9 @@ func TestFourEyes(t *testing.T) {
 		t.Fatalf("%+v %v", c, err)
 	}
 	_, err = d.approve("fay", nil)
-	d.refused(err, cases.ErrSamePerson)
+	d.refused(err, fault.ErrSamePerson)
 	_, err = d.reject("fay", nil)
-	d.refused(err, cases.ErrSamePerson)
+	d.refused(err, fault.ErrSamePerson)
 	_, err = d.resolve("gus", refundIt, nil)
 	d.refused(err, cases.ErrCaseState)
 	c, err = d.approve("gus", nil)

@@ -23,6 +23,9 @@ func exportCommand() *cobra.Command {
 		Long: `export writes an event's journal up to its last entry: as an hledger journal, in which
 every posting asserts the balance after it, so that an independent program can check
 the books; or as one JSON object per entry (ndjson), with all that its hash covers.
+Of an event that is split into lanes, it writes each lane's journal in turn, as they
+all were at one instant. Each has its own hash chain, and accounts of its own in hledger:
+available:lane/2 is the second lane's part of available.
 
 Exit codes: 0 written, 1 it failed, 2 wrong usage.`,
 		Example: `  tierledger export --event arena-2027 --format hledger | hledger -f - check -s

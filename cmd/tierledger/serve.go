@@ -75,6 +75,7 @@ func (o *serveOptions) flags(c *cobra.Command) {
 	flags.StringVar(&config.TLSKey, "tls-key", "", "PEM `FILE` of the certificate's key")
 	flags.IntVar(&config.CommitConns, "commit-conns", config.CommitConns, "database connections for commits: `N` events can be busy at once")
 	flags.IntVar(&config.ReadConns, "read-conns", config.ReadConns, "`N` database connections for reads")
+	flags.StringVar(&config.Lanes, "lanes", config.Lanes, `lanes of split events to look after first: "1,4", or "2/3" for the second of three processes`)
 	flags.DurationVar(&config.SweepEvery, "sweep-every", config.SweepEvery, "how often overdue holds of idle events are looked for")
 	flags.DurationVar(&config.WorkEvery, "work-every", config.WorkEvery, "how often operations with the payment provider are looked at that are due")
 	flags.StringVar(&o.provider.Name, "provider-name", "sim", "the payment provider's `NAME` in accounts and webhook paths")

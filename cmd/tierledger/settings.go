@@ -18,7 +18,7 @@ const envPrefix = "TIERLEDGER_"
 func settingNames() []string {
 	return []string{
 		"database-url", "nats-url", "listen", "keys-file", "tls-cert", "tls-key",
-		"commit-conns", "read-conns", "sweep-every", "work-every", "drain-timeout", "log-level",
+		"commit-conns", "read-conns", "lanes", "sweep-every", "work-every", "drain-timeout", "log-level",
 		"provider-name", "provider-url", "provider-timeout", "provider-secrets",
 		"url", "key", "key-file",
 	}

@@ -49,7 +49,7 @@ Exit codes: 0 all hold, 1 a violation, or it couldn't be verified, 2 wrong usage
 			return tellVerified(w, summary, asJSON)
 		},
 	}
-	c.Flags().StringVar(&event, "event", "", "verify this `EVENT` only")
+	c.Flags().StringVar(&event, "event", "", "verify this `EVENT` only, in all its lanes")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	databaseFlags(c, &d)
 	return c

@@ -1,6 +1,6 @@
 // Package export writes an event's books for other programs: a plain-text journal
 // that hledger checks without trusting us, and one JSON object per entry for
-// whoever wants to recompute the hash chain.
+// whoever wants to recompute the hash chains. An event's lanes follow one another.
 package export
 
 import (
@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/internal/pg"
@@ -21,16 +23,24 @@ var Formats = []string{"hledger", "ndjson"}
 // page is how many rows are read at a time.
 const page = 500
 
-// book is one event's journal, as far as it went when the export began.
+// book is an event's journals, as far as they went when the export began.
 type book struct {
-	reader  *ledger.Reader
-	event   string
+	reader *ledger.Reader
+	event  string
+	lanes  []lane
+}
+
+// lane is one of them.
+type lane struct {
+	*book
+	number  int // from 1; 0 when the event has no other
 	journal ledger.JournalID
 	head    ledger.Seq
 }
 
 // Write writes the books of an event, from a reading of the database behind url.
-// It writes every entry up to the journal's head at the start, and none after.
+// It writes every entry up to the head that each lane's journal had at one instant, and
+// none after: what one lane had sent to another by then may not have come there.
 func Write(ctx context.Context, w io.Writer, url, event, format string) error {
 	var write func(context.Context, *bufio.Writer, *book) error
 	switch format {
@@ -41,20 +51,15 @@ func Write(ctx context.Context, w io.Writer, url, event, format string) error {
 	default:
 		return fmt.Errorf("format %q: must be one of %v", format, Formats)
 	}
-	pool, err := pg.Open(ctx, pg.Options{URL: url, Name: "tierledger export", MaxConns: 2, ReadOnly: true})
+	pool, err := pg.Open(ctx, pg.Options{URL: url, Name: "tierledger export", MaxConns: 2, ReadOnly: true, Scans: true})
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	b := &book{reader: ledger.NewReader(pool), event: event}
-	if b.journal, err = buckets.NewStore(nil, b.reader, pool).Journal(ctx, event); err != nil {
-		return err
-	}
-	stock, err := b.reader.Stock(ctx, b.journal)
+	b, err := open(ctx, pool, event)
 	if err != nil {
 		return err
 	}
-	b.head = stock.Version
 	out := bufio.NewWriterSize(w, 1<<16)
 	if err := write(ctx, out, b); err != nil {
 		return err
@@ -62,15 +67,36 @@ func Write(ctx context.Context, w io.Writer, url, event, format string) error {
 	return out.Flush()
 }
 
-// entries calls fn for every entry in order.
-func (b *book) entries(ctx context.Context, fn func(ledger.EntryView) error) error {
-	for after := ledger.Seq(0); after < b.head; {
-		list, err := b.reader.Entries(ctx, b.journal, after, int(min(page, b.head-after)))
+// open finds an event's journals and how far they go.
+func open(ctx context.Context, pool *pgxpool.Pool, event string) (*book, error) {
+	b := &book{reader: ledger.NewReader(pool), event: event}
+	journals, err := buckets.NewStore(nil, b.reader, pool).Lanes(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	stocks, err := b.reader.Stocks(ctx, journals)
+	if err != nil {
+		return nil, err
+	}
+	for i, journal := range journals {
+		l := lane{book: b, journal: journal, head: stocks[journal].Version}
+		if len(journals) > 1 {
+			l.number = i + 1
+		}
+		b.lanes = append(b.lanes, l)
+	}
+	return b, nil
+}
+
+// entries calls fn for every entry of the lane in order.
+func (l *lane) entries(ctx context.Context, fn func(ledger.EntryView) error) error {
+	for after := ledger.Seq(0); after < l.head; {
+		list, err := l.reader.Entries(ctx, l.journal, after, int(min(page, l.head-after)))
 		if err != nil {
 			return err
 		}
 		if len(list) == 0 {
-			return fmt.Errorf("journal %d ends at entry %d, its head is %d", b.journal, after, b.head)
+			return fmt.Errorf("journal %d ends at entry %d, its head is %d", l.journal, after, l.head)
 		}
 		for _, e := range list {
 			if err := fn(e); err != nil {
@@ -82,11 +108,11 @@ func (b *book) entries(ctx context.Context, fn func(ledger.EntryView) error) err
 	return nil
 }
 
-// accounts calls fn for every account, in the order of code and unit.
-func (b *book) accounts(ctx context.Context, fn func(ledger.AccountView)) error {
+// accounts calls fn for every account of the lane, in the order of code and unit.
+func (l *lane) accounts(ctx context.Context, fn func(ledger.AccountView)) error {
 	q := ledger.AccountQuery{Limit: page}
 	for {
-		list, err := b.reader.Accounts(ctx, b.journal, q)
+		list, err := l.reader.Accounts(ctx, l.journal, q)
 		if err != nil {
 			return err
 		}
@@ -105,10 +131,17 @@ func (b *book) accounts(ctx context.Context, fn func(ledger.AccountView)) error 
 func writeNDJSON(ctx context.Context, w *bufio.Writer, b *book) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return b.entries(ctx, func(e ledger.EntryView) error {
-		return enc.Encode(struct {
-			Journal ledger.JournalID `json:"journal"`
-			ledger.EntryView
-		}{b.journal, e})
-	})
+	for _, l := range b.lanes {
+		err := l.entries(ctx, func(e ledger.EntryView) error {
+			return enc.Encode(struct {
+				Journal ledger.JournalID `json:"journal"`
+				Lane    int              `json:"lane,omitempty"`
+				ledger.EntryView
+			}{l.journal, l.number, e})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,22 +73,8 @@ func books(t *testing.T, format string) string {
 // any single posting has been changed by one.
 func TestHledgerAcceptsTheBooksAndNoOthers(t *testing.T) {
 	t.Parallel()
-	hledger, err := exec.LookPath("hledger")
-	if err != nil {
-		t.Fatal("hledger isn't installed: apt-get install hledger")
-	}
 	text := books(t, "hledger")
-	file := filepath.Join(t.TempDir(), "gig.journal")
-	check := func(text string) ([]byte, error) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		return exec.CommandContext(ctx, hledger, "check", "-s", "-f", file).CombinedOutput()
-	}
-	if out, err := check(text); err != nil {
+	if out, err := hledger(t, text, "check", "-s"); err != nil {
 		t.Fatalf("the books as they are: %v\n%s\n%s", err, out, text)
 	}
 	lines := strings.Split(text, "\n")
@@ -101,13 +88,29 @@ func TestHledgerAcceptsTheBooksAndNoOthers(t *testing.T) {
 		changed++
 		tampered := append([]string{}, lines...)
 		tampered[i] = m[1] + plusOne(t, m[2]) + m[3]
-		if out, err := check(strings.Join(tampered, "\n")); err == nil {
+		if out, err := hledger(t, strings.Join(tampered, "\n"), "check", "-s"); err == nil {
 			t.Errorf("accepted with line %d as %q: %s", i+1, tampered[i], out)
 		}
 	}
 	if changed < 20 {
 		t.Errorf("only %d postings were found in\n%s", changed, text)
 	}
+}
+
+// hledger runs a command of it on books.
+func hledger(t *testing.T, text string, args ...string) ([]byte, error) {
+	t.Helper()
+	program, err := exec.LookPath("hledger")
+	if err != nil {
+		t.Fatal("hledger isn't installed: apt-get install hledger")
+	}
+	file := filepath.Join(t.TempDir(), "books.journal")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return exec.CommandContext(ctx, program, append(args, "-f", file)...).CombinedOutput()
 }
 
 // plusOne adds one to the last digit of a decimal.
@@ -136,18 +139,27 @@ func plusOne(t *testing.T, s string) string {
 // layout in docs/architecture.md and without our code.
 func TestTheChainCanBeRecomputedFromTheExport(t *testing.T) {
 	t.Parallel()
-	previous := make([]byte, 32)
-	n := 0
-	for line := range strings.Lines(books(t, "ndjson")) {
+	if n := recompute(t, books(t, "ndjson")); !maps.Equal(n, map[[2]uint64]int{{1, 0}: 9}) {
+		t.Errorf("the entries by journal and lane are %v", n)
+	}
+}
+
+// recompute checks the chains of exported objects, and counts those of each journal and
+// lane.
+func recompute(t *testing.T, text string) map[[2]uint64]int {
+	t.Helper()
+	previous := make(map[uint64][]byte)
+	n := make(map[[2]uint64]int)
+	for line := range strings.Lines(text) {
 		var e struct {
-			Journal, Seq uint64
-			ID           uuid.UUID
-			Kind         string
-			At           time.Time
-			Principal    string
-			Digest, Hash string
-			Data         json.RawMessage
-			Postings     []struct {
+			Journal, Lane, Seq uint64
+			ID                 uuid.UUID
+			Kind               string
+			At                 time.Time
+			Principal          string
+			Digest, Hash       string
+			Data               json.RawMessage
+			Postings           []struct {
 				Account, Unit   string
 				Amount, Balance int64
 			}
@@ -155,35 +167,38 @@ func TestTheChainCanBeRecomputedFromTheExport(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}
+		if previous[e.Journal] == nil {
+			previous[e.Journal] = make([]byte, sha256.Size)
+		}
 		h := sha256.New()
 		number := func(n uint64) { h.Write(binary.BigEndian.AppendUint64(nil, n)) }
-		text := func(s string) { number(uint64(len(s))); h.Write([]byte(s)) }
+		word := func(s string) { number(uint64(len(s))); h.Write([]byte(s)) }
 		digest, _ := hex.DecodeString(e.Digest)
-		h.Write(previous)
+		h.Write(previous[e.Journal])
 		h.Write([]byte{1})
 		number(e.Journal)
 		number(e.Seq)
 		h.Write(e.ID[:])
-		text(e.Kind)
+		word(e.Kind)
 		number(uint64(e.At.UnixMicro()))
-		text(e.Principal)
+		word(e.Principal)
 		h.Write(digest)
-		text(string(e.Data))
+		word(string(e.Data))
 		number(uint64(len(e.Postings)))
 		for _, p := range e.Postings {
-			text(p.Account)
-			text(p.Unit)
+			word(p.Account)
+			word(p.Unit)
 			number(uint64(p.Amount))
 			number(uint64(p.Balance))
 		}
-		previous = h.Sum(nil)
-		if n++; hex.EncodeToString(previous) != e.Hash {
-			t.Fatalf("entry %d: recomputed %x, recorded %s", e.Seq, previous, e.Hash)
+		sum := h.Sum(nil)
+		if hex.EncodeToString(sum) != e.Hash {
+			t.Fatalf("journal %d entry %d: recomputed %x, recorded %s", e.Journal, e.Seq, sum, e.Hash)
 		}
+		previous[e.Journal] = sum
+		n[[2]uint64{e.Journal, e.Lane}]++
 	}
-	if n != 9 {
-		t.Errorf("%d entries, want 9", n)
-	}
+	return n
 }
 
 func TestWhatCantBeExported(t *testing.T) {

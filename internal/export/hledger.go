@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -22,35 +23,73 @@ var accountTypes = map[ledger.Type]string{
 // declared, so that strict checks pass; every posting carries its amount and
 // asserts the balance after it, so that a change of one posting can't go unseen.
 // Control accounts are hledger's parent accounts and need no declaration.
+//
+// Each lane has accounts of its own, below those that the event has: transit:lane/1 says
+// what the lane has sent less what it got, and transit what is under way. Access codes are
+// in the books as everything is; their uses are a commodity beside the tickets.
 func writeHledger(ctx context.Context, w *bufio.Writer, b *book) error {
-	fmt.Fprintf(w, "; The books of %s: journal %d, entries 1 to %d.\n", b.event, b.journal, b.head)
+	for _, l := range b.lanes {
+		fmt.Fprintf(w, "; The books of %s: %sjournal %d, entries 1 to %d.\n", b.event, l.title(), l.journal, l.head)
+	}
+	if len(b.lanes) > 1 {
+		fmt.Fprintf(w, "; An account of a lane ends with it; the one above has what all lanes have together.\n")
+	}
 	fmt.Fprintf(w, "; Check them with: hledger check -s -f FILE\n\n")
 	units := make(map[ledger.Unit]bool)
-	var last string
-	err := b.accounts(ctx, func(a ledger.AccountView) {
-		if !units[a.Unit] {
-			units[a.Unit] = true
-			fmt.Fprintf(w, "commodity %s\n", sample(a.Unit))
+	for _, l := range b.lanes {
+		var last string
+		err := l.accounts(ctx, func(a ledger.AccountView) {
+			if !units[a.Unit] {
+				units[a.Unit] = true
+				fmt.Fprintf(w, "commodity %s\n", sample(a.Unit))
+			}
+			if a.Account != last {
+				fmt.Fprintf(w, "account %s  ; type: %s\n", l.account(a.Account), accountTypes[a.Type])
+				last = a.Account
+			}
+		})
+		if err != nil {
+			return err
 		}
-		if a.Account != last {
-			fmt.Fprintf(w, "account %s  ; type: %s\n", a.Account, accountTypes[a.Type])
-			last = a.Account
-		}
-	})
-	if err != nil {
-		return err
 	}
-	return b.entries(ctx, func(e ledger.EntryView) error {
-		if len(e.Postings) == 0 {
-			return nil
+	for _, l := range b.lanes {
+		if err := l.entries(ctx, func(e ledger.EntryView) error { l.writeEntry(w, e); return nil }); err != nil {
+			return err
 		}
-		fmt.Fprintf(w, "\n%s (%d) %s  ; id:%s, at:%s\n",
-			e.At.Format(time.DateOnly), e.Seq, e.Kind, e.ID, e.At.Format(time.RFC3339Nano))
-		for _, p := range e.Postings {
-			fmt.Fprintf(w, "    %s  %s = %s\n", p.Account, quantity(p.Amount, p.Unit), quantity(p.Balance, p.Unit))
-		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// writeEntry writes an entry that has postings as hledger's transaction.
+func (l *lane) writeEntry(w *bufio.Writer, e ledger.EntryView) {
+	if len(e.Postings) == 0 {
+		return
+	}
+	code := strconv.FormatInt(int64(e.Seq), 10)
+	if l.number > 0 {
+		code = fmt.Sprintf("%d/%d", l.number, e.Seq)
+	}
+	fmt.Fprintf(w, "\n%s (%s) %s  ; id:%s, at:%s\n",
+		e.At.Format(time.DateOnly), code, e.Kind, e.ID, e.At.Format(time.RFC3339Nano))
+	for _, p := range e.Postings {
+		fmt.Fprintf(w, "    %s  %s = %s\n", l.account(p.Account), quantity(p.Amount, p.Unit), quantity(p.Balance, p.Unit))
+	}
+}
+
+// account names an account of the lane. No account of ours has a slash.
+func (l *lane) account(code string) string {
+	if l.number == 0 {
+		return code
+	}
+	return fmt.Sprintf("%s:lane/%d", code, l.number)
+}
+
+// title says which lane it is, when there are others.
+func (l *lane) title() string {
+	if l.number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("lane %d, ", l.number)
 }
 
 // exponent is the number of decimals that a unit is written with.

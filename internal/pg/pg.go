@@ -20,6 +20,7 @@ type Options struct {
 	Role     string // role to work as, "" for the login's own
 	MaxConns int32  // at most this many connections
 	ReadOnly bool   // reports and reads: read-only, with a statement timeout
+	Scans    bool   // whole tables may be read, as reports do
 }
 
 const (
@@ -61,10 +62,14 @@ func Open(ctx context.Context, o Options) (*pgxpool.Pool, error) {
 	if o.ReadOnly {
 		params["default_transaction_read_only"] = "on"
 		params["statement_timeout"] = readStatementTimeout
-	} else {
-		// Every statement here names its rows by key: a plan that reads a whole
+	}
+	if !o.Scans {
+		// Every statement of the service names its rows by key: a plan that reads a whole
 		// table is wrong, however small the table was when the plan was made.
 		params["enable_seqscan"] = "off"
+		// They're also of one shape whatever their arguments: to plan them anew for each
+		// takes longer than some of them run.
+		params["plan_cache_mode"] = "force_generic_plan"
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

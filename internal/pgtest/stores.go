@@ -29,6 +29,7 @@ func Stores(t testing.TB, db *DB, observe func(ledger.Batch), providers ...payme
 		}
 	}})
 	t.Cleanup(s.Ledger.Close)
+	t.Cleanup(s.Quotas.Close)
 	t.Cleanup(func() { s.Orders.Close(context.Background()) })
 	return s
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/quota"
 )
 
 // Config is everything a service is told. Validate refuses what can't work.
@@ -48,6 +49,10 @@ type Config struct {
 	// SweepEvery is how often idle journals are looked at for overdue holds. Long:
 	// availability shows held tickets as held for longer; no buyer is refused by it.
 	SweepEvery time.Duration
+	// Lanes are the lanes of split events that this process looks after first: numbers as in
+	// "1,4", or "i/n" for the i-th of n processes; "" for all. Another process's lanes are
+	// looked after too, later: every lane is served by every process.
+	Lanes string
 	// WorkEvery is how often the janitor looks for operations with the provider that are
 	// due. Long: what a webhook doesn't tell is learned later.
 	WorkEvery time.Duration
@@ -80,6 +85,9 @@ func (c *Config) Validate() error {
 	}
 	if _, err := pgx.ParseConfig(c.DatabaseURL); err != nil {
 		return errors.New("database-url: not a PostgreSQL URL or keyword string") // the error may quote a password
+	}
+	if _, err := quota.ParseLanes(c.Lanes); err != nil {
+		return fmt.Errorf("lanes: %w", err)
 	}
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):

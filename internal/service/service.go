@@ -26,6 +26,7 @@ import (
 	"github.com/tierledger/tierledger/migrations"
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/recon"
 	"github.com/tierledger/tierledger/seats"
 )
@@ -44,6 +45,7 @@ type Stores struct {
 	Ledger *ledger.Ledger
 	Reader *ledger.Reader
 	Events *buckets.Store
+	Quotas *quota.Store
 	Seats  *seats.Store
 	Maps   *seats.Maps
 	Holds  *holds.Store
@@ -59,25 +61,32 @@ type Parts struct {
 	Providers      []payments.Provider
 	// Operations is told of the new state of every operation; may be nil.
 	Operations func(payments.Kind, orders.OperationStatus)
-	Log        *slog.Logger // nil: nowhere
+	// Prefers tells which lanes of an event this process looks after first; nil: all.
+	Prefers func(lane int) bool
+	// Moves is told of every quota move that this process made; may be nil.
+	Moves func(quota.Move)
+	Log   *slog.Logger // nil: nowhere
 }
 
-// Fit puts the stores together. Close the orders before the ledger, and that before the
-// pools.
+// Fit puts the stores together. Close the orders and the quotas before the ledger, and that
+// before the pools.
 func Fit(p Parts) Stores {
 	charts := seats.NewCharts()
 	l := ledger.New(ledger.Options{
 		Pool: p.Commits, Observe: p.Observe,
 		Shelves: []func() ledger.Shelf{
-			buckets.NewShelf, charts.Shelf, holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
+			buckets.NewShelf, charts.Shelf, quota.NewShelf, holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
 		},
 	})
 	reader := ledger.NewReader(p.Reads)
 	events := buckets.NewStore(l, reader, p.Reads)
+	quotas := quota.NewStore(quota.Options{
+		Ledger: l, Reader: reader, Events: events, Reads: p.Reads, Prefers: p.Prefers, Observe: p.Moves, Log: p.Log,
+	})
 	s := Stores{
-		Ledger: l, Reader: reader, Events: events,
+		Ledger: l, Reader: reader, Events: events, Quotas: quotas,
 		Seats: seats.NewStore(l, events, p.Reads, charts), Maps: seats.NewMaps(events, p.Reads, charts),
-		Holds: holds.NewStore(l, events, p.Reads), Cases: cases.NewStore(events, p.Reads),
+		Holds: holds.NewStore(l, events, quotas, p.Reads), Cases: cases.NewStore(events, p.Reads),
 	}
 	s.Orders = orders.NewStore(orders.Options{
 		Ledger: l, Reader: reader, Events: events, Holds: s.Holds, Cases: s.Cases, Reads: p.Reads,
@@ -122,6 +131,7 @@ func Start(ctx context.Context, c Config) (*Service, error) {
 	s.stop = stop
 	s.workers.Go(func() { s.sweep(background) })
 	s.workers.Go(func() { s.work(background) })
+	s.workers.Go(func() { s.balance(background) })
 	go s.serve()
 	return s, nil
 }
@@ -146,14 +156,18 @@ func (s *Service) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	prefers, err := quota.ParseLanes(c.Lanes)
+	if err != nil {
+		return err
+	}
 	s.Stores = Fit(Parts{Commits: s.commits, Reads: s.reads, Observe: s.observe, Providers: providers,
-		Operations: s.metrics.ObserveOperation, Log: c.Log})
+		Operations: s.metrics.ObserveOperation, Prefers: prefers, Moves: s.metrics.ObserveMove, Log: c.Log})
 	s.metrics.SetQueueDepth(s.Ledger.Waiting)
 	s.metrics.SetFollowers(s.Maps.Followers, s.Maps.Cut)
 	s.server.RegisterOnShutdown(s.Maps.Close) // who follows would keep it waiting
 	s.server.Handler = besideSim(c.Sim, httpapi.New(httpapi.Config{
 		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
-		Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
+		Quotas: s.Quotas, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
 		Keys: c.Keys, LoopbackAdmin: c.LoopbackAdmin, Ready: s.checks(),
 		Metrics: s.metrics, Log: c.Log, Version: c.Version,
 	}))
@@ -250,6 +264,15 @@ func (s *Service) sweep(ctx context.Context) {
 		if err := s.Events.OpenCreated(ctx); err != nil && ctx.Err() == nil {
 			s.config.Log.Warn("opening created events failed", slog.Any("error", err))
 		}
+		if err := s.Events.FollowLanes(ctx); err != nil && ctx.Err() == nil {
+			s.config.Log.Warn("changing lanes failed", slog.Any("error", err))
+		}
+		if err := s.Quotas.Resume(ctx); err != nil && ctx.Err() == nil {
+			s.config.Log.Warn("finishing quota moves failed", slog.Any("error", err))
+		}
+		if err := s.Quotas.Release(ctx); err != nil && ctx.Err() == nil {
+			s.config.Log.Warn("releasing allotments failed", slog.Any("error", err))
+		}
 		oldest, err := s.Holds.Sweep(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.config.Log.Warn("sweep failed", slog.Any("error", err))
@@ -262,6 +285,34 @@ func (s *Service) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
+	}
+}
+
+// balance moves tickets between the lanes of events ahead of demand, again and again,
+// until ctx ends.
+func (s *Service) balance(ctx context.Context) {
+	ticker := time.NewTicker(quota.BalanceEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := s.Quotas.Balance(ctx); err != nil && ctx.Err() == nil {
+			s.config.Log.Warn("rebalancing failed", slog.Any("error", err))
+			rest(ctx, s.config.SweepEvery) // as the other workers do, and say so no more often
+		}
+	}
+}
+
+// rest waits, at most until ctx ends.
+func rest(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 
@@ -317,6 +368,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.Orders.Close(ctx)
 	s.workers.Wait()
 	s.Maps.Close() // Shutdown has only begun it
+	s.Quotas.Close()
 	s.Ledger.Close()
 	s.closePools()
 	return err

@@ -16,6 +16,7 @@ import (
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/recon"
 	"github.com/tierledger/tierledger/seats"
 )
@@ -25,7 +26,7 @@ const maxViolations = 20
 
 // Options say what to verify and who hears of it.
 type Options struct {
-	Event  string       // "" for every journal
+	Event  string       // all its lanes; "" for every journal
 	Report func(Result) // called after each check; may be nil
 }
 
@@ -40,28 +41,21 @@ type Result struct {
 
 // Summary is the outcome of all checks.
 type Summary struct {
-	OK      bool     `json:"ok"`
-	Journal int64    `json:"journal,omitempty"` // 0: all
-	Checks  []Result `json:"checks"`
+	OK       bool               `json:"ok"`
+	Journal  int64              `json:"journal,omitempty"`  // 0: all
+	Journals []ledger.JournalID `json:"journals,omitempty"` // of an event with several lanes, the first lane's first
+	Checks   []Result           `json:"checks"`
 }
 
 // Run verifies the database behind url, all of one snapshot, reading only. An
 // error says that it couldn't be verified, not that it's wrong.
 func Run(ctx context.Context, url string, o Options) (Summary, error) {
-	pool, err := pg.Open(ctx, pg.Options{URL: url, Name: "tierledger verify", MaxConns: 3, ReadOnly: true})
+	pool, err := pg.Open(ctx, pg.Options{URL: url, Name: "tierledger verify", MaxConns: 3, ReadOnly: true, Scans: true})
 	if err != nil {
 		return Summary{}, err
 	}
 	defer pool.Close()
-	v := verifier{options: o}
-	if o.Event != "" {
-		journal, err := buckets.NewStore(nil, ledger.NewReader(pool), pool).Journal(ctx, o.Event)
-		if err != nil {
-			return Summary{}, err
-		}
-		v.journal = &journal
-		v.summary.Journal = int64(journal)
-	}
+	v := verifier{options: o, journals: []*ledger.JournalID{nil}}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	if v.tx, err = pool.BeginTx(ctx, snapshot); err != nil {
 		return Summary{}, pg.Fault(err)
@@ -74,6 +68,14 @@ func Run(ctx context.Context, url string, o Options) (Summary, error) {
 	if err := v.prepare(ctx); err != nil {
 		return Summary{}, pg.Fault(fmt.Errorf("verify: %w", err))
 	}
+	if o.Event != "" {
+		// After the snapshot, so that it has no lane that isn't among them.
+		lanes, err := buckets.NewStore(nil, ledger.NewReader(pool), pool).Lanes(ctx, o.Event)
+		if err != nil {
+			return Summary{}, err
+		}
+		v.only(lanes)
+	}
 	if err := v.run(ctx); err != nil {
 		return Summary{}, pg.Fault(fmt.Errorf("verify: %w", err))
 	}
@@ -83,9 +85,21 @@ func Run(ctx context.Context, url string, o Options) (Summary, error) {
 // verifier is one run: two transactions on one snapshot.
 type verifier struct {
 	options    Options
-	journal    *ledger.JournalID
+	journals   []*ledger.JournalID // each check is asked about each; a nil is all
 	tx, second pgx.Tx
 	summary    Summary
+}
+
+// only limits the run to the lanes of an event.
+func (v *verifier) only(lanes []ledger.JournalID) {
+	v.journals = nil
+	for _, lane := range lanes {
+		v.journals = append(v.journals, &lane)
+	}
+	v.summary.Journal = int64(lanes[0])
+	if len(lanes) > 1 {
+		v.summary.Journals = lanes
+	}
 }
 
 // prepare gives both transactions one snapshot, and room and time for whole tables.
@@ -111,10 +125,10 @@ func (v *verifier) prepare(ctx context.Context) error {
 
 func (v *verifier) run(ctx context.Context) error {
 	v.summary.OK = true
-	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), seats.Checks(), holds.Checks(), cases.Checks(),
+	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), seats.Checks(), quota.Checks(), holds.Checks(), cases.Checks(),
 		orders.Checks(), recon.Checks()) {
-		err := v.check(c.Name, c.Says, func(violated func(string)) error {
-			rows, err := v.tx.Query(ctx, c.SQL, v.journal)
+		err := v.check(c.Name, c.Says, func(journal *ledger.JournalID, violated func(string)) error {
+			rows, err := v.tx.Query(ctx, c.SQL, journal)
 			if err != nil {
 				return err
 			}
@@ -126,22 +140,33 @@ func (v *verifier) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return v.check("hash_chain", "every entry's hash covers the entry and the hash before it", func(violated func(string)) error {
-		return ledger.CheckChain(ctx, v.tx, v.second, v.journal, violated)
-	})
+	return v.check("hash_chain", "every entry's hash covers the entry and the hash before it",
+		func(journal *ledger.JournalID, violated func(string)) error {
+			return ledger.CheckChain(ctx, v.tx, v.second, journal, violated)
+		})
 }
 
-// check runs one check and reports it.
-func (v *verifier) check(name, says string, find func(violated func(string)) error) error {
+// check runs one check, of each journal in turn, and reports it. What is wrong with an
+// event as a whole is found from each of its lanes, and counts once.
+func (v *verifier) check(name, says string, find func(journal *ledger.JournalID, violated func(string)) error) error {
 	r := Result{Check: name, Says: says}
 	started := time.Now()
-	err := find(func(what string) {
-		if r.Count++; r.Count <= maxViolations {
-			r.Violations = append(r.Violations, what)
+	told := make(map[string]struct{})
+	for _, journal := range v.journals {
+		err := find(journal, func(what string) {
+			if len(v.journals) > 1 {
+				if _, again := told[what]; again {
+					return
+				}
+				told[what] = struct{}{}
+			}
+			if r.Count++; r.Count <= maxViolations {
+				r.Violations = append(r.Violations, what)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
 	}
 	r.Took = time.Since(started)
 	v.summary.OK = v.summary.OK && r.Count == 0

@@ -20,13 +20,14 @@ import (
 	"github.com/tierledger/tierledger/internal/verify"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/seats"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // sell makes a small sale: holds that stand, that were released and that expired, seats in
-// all states, and the orders of trade.
+// all states, the orders of trade, and an event that's split.
 func sell(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	ctx := context.Background()
@@ -53,6 +54,7 @@ func sell(t *testing.T, db *pgtest.DB) {
 	must(err)
 	sellSeats(t, stores)
 	trade(t, stores, provider)
+	tour(t, stores)
 }
 
 // sellSeats adds a row of seats: A-1-1 and A-1-2 are held by sam, A-1-3 was sold to sue,
@@ -103,7 +105,7 @@ func TestASoundLedgerPasses(t *testing.T) {
 	db := pgtest.New(t)
 	sell(t, db)
 	reported := 0
-	for _, event := range []string{"", "gig"} {
+	for _, event := range []string{"", "gig", "tour"} {
 		summary, err := verify.Run(context.Background(), db.URL(), verify.Options{Event: event, Report: func(verify.Result) { reported++ }})
 		if err != nil || !summary.OK || len(summary.Checks) == 0 {
 			t.Errorf("%+v %v", summary, err)
@@ -134,7 +136,7 @@ func TestEveryCheckFindsItsSabotage(t *testing.T) {
 		"tickets_conserved": `UPDATE accounts SET balance = balance - 1 WHERE code = 'capacity'`,
 		"tickets_have_tier": `INSERT INTO tiers VALUES (1, 'ghost', 9, 'Ghost', 1, NULL, 1)`,
 		"prices_in_force":   `UPDATE tiers SET price_version = 2`,
-		"events_listed":     `UPDATE event_journals SET event = 'other'`,
+		"events_listed":     `UPDATE event_journals SET event = 'other' WHERE lane = 2`,
 		"events_recorded":   `UPDATE events SET sale_opens_at = now() - interval '1 day'`,
 		"tiers_recorded":    `UPDATE tiers SET limit_per_customer = 10000000`,
 		"held_by_holds":     `UPDATE holds SET items = '[{"tier":"ga","quantity":3,"price_version":1}]' WHERE customer = 'ann'`,
@@ -171,11 +173,23 @@ func TestEveryCheckFindsItsSabotage(t *testing.T) {
 		"seats_counted":         `UPDATE holds SET items = replace(items::text, '["A-1-1","A-1-2"]', '["A-1-1"]')::json WHERE customer = 'sam'`,
 		"seats_of_orders":       `UPDATE seats SET hold_id = gen_random_uuid() WHERE seat = 'A-1-3'`,
 
+		"lanes_recorded": `UPDATE lanes SET counts = '{2,1}' WHERE lane = 2`,
+		"customers_in_one_lane": `INSERT INTO accounts (journal_id, code, unit, type, control, balance, version)
+			SELECT 5 - journal_id, code, unit, type, control, balance, version FROM accounts WHERE code LIKE 'held:ida%'`,
+		"allotments_recorded": `UPDATE allotments SET code_required = false`,
+		"codes_counted":       `UPDATE accounts SET balance = balance + 1 WHERE code = 'code:EARLY' AND journal_id = 2`,
+		"codes_redeemed":      `UPDATE holds SET code = NULL WHERE customer LIKE 'joe%'`,
+		"moves_recorded":      `UPDATE quota_moves SET principal = 'nobody'`,
+		"moves_posted":        `UPDATE postings SET account = 'blocked' WHERE account = 'transit'`,
+		"moves_arrived":       `UPDATE quota_arrivals SET account = 'available:fans' WHERE account = 'available'`,
+		"transit_moved":       `UPDATE accounts SET balance = balance + 1 WHERE code = 'transit' AND journal_id = 3`,
+		"lanes_conserved":     `UPDATE accounts SET balance = balance + 1 WHERE code = 'available' AND journal_id = 3`,
+
 		"hash_chain": `UPDATE entries SET principal = 'somebody else' WHERE seq = 2 AND journal_id = 1`,
 	}
 	var known []string
-	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), seats.Checks(), holds.Checks(), cases.Checks(),
-		orders.Checks()) { // those of recon have sabotage of their own there
+	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), seats.Checks(), quota.Checks(), holds.Checks(),
+		cases.Checks(), orders.Checks()) { // those of recon have sabotage of their own there
 		known = append(known, c.Name)
 	}
 	for _, name := range append(known, "hash_chain") {
@@ -185,7 +199,7 @@ func TestEveryCheckFindsItsSabotage(t *testing.T) {
 			if !ok {
 				t.Fatal("no act of sabotage shows that this check works")
 			}
-			wantFound(t, act, name)
+			wantFound(t, sell, act, name)
 		})
 	}
 }
@@ -212,7 +226,7 @@ func TestRowsThatNoEntryRecordsAreFound(t *testing.T) {
 	} {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()
-			wantFound(t, act, check)
+			wantFound(t, sell, act, check)
 		})
 	}
 }
@@ -241,12 +255,12 @@ func TestWhatIsRecordedPasses(t *testing.T) {
 	}
 	// As if the process had died before it opened the second event.
 	for _, table := range []string{"events", "tiers", "prices", "accounts", "postings", "entries", "journals"} {
-		exec(t, db, `DELETE FROM `+table+` WHERE journal_id = 2`)
+		exec(t, db, `DELETE FROM `+table+` WHERE journal_id = 4`)
 	}
 }
 
-// wantFound verifies a small sale after an act of sabotage: the check must name it.
-func wantFound(t *testing.T, act, check string) {
+// wantFound verifies a sale after an act of sabotage: the check must name it.
+func wantFound(t *testing.T, sell func(*testing.T, *pgtest.DB), act, check string) {
 	t.Helper()
 	db := pgtest.New(t)
 	db.Tampered()
