@@ -45,7 +45,7 @@ internal/load
 internal/sale       internal/load
 internal/bench      fault migrations internal/pg ledger buckets holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale
 
-cmd/tierledger      migrations seats payments payments/sim httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
+cmd/tierledger      migrations ledger buckets seats quota payments payments/sim httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
 `
 
 func TestImportsPointUpward(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
@@ -156,7 +155,8 @@ func (o *importOptions) send(ctx context.Context, stderr io.Writer, file *chartf
 	show, end := tellSending(stderr)
 	defer end()
 	if file.Spec != nil {
-		got, err := o.service.post(ctx, "/v1/events", file.EventKey(), file.Spec, func(string) {})
+		create := ask{method: http.MethodPost, path: "/v1/events", key: file.EventKey(), body: file.Spec}
+		got, _, err := o.service.deliver(ctx, create, func(string) {})
 		if err != nil {
 			return fmt.Errorf("create event %s: %w", done.Event, err)
 		}
@@ -169,8 +169,8 @@ func (o *importOptions) send(ctx context.Context, stderr io.Writer, file *chartf
 	if len(chart) > seats.MaxChartBytes {
 		return fmt.Errorf("the chart takes %d MiB and the service takes %d", len(chart)>>20+1, seats.MaxChartBytes>>20)
 	}
-	path := "/v1/events/" + url.PathEscape(done.Event) + "/chart"
-	got, err := o.service.post(ctx, path, file.ChartKey(done.Event), chart, func(state string) {
+	load := ask{method: http.MethodPost, path: eventPath(done.Event, "/chart"), key: file.ChartKey(done.Event), body: chart}
+	got, _, err := o.service.deliver(ctx, load, func(state string) {
 		show("%s seats: %s", thousands(int64(done.Seats)), state)
 	})
 	var refused *refusal

@@ -1,39 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 )
 
-const (
-	// defaultURL is where dev serves.
-	defaultURL = "http://127.0.0.1:8080"
-	// remoteTries bounds how often a request is sent that wasn't answered, or was answered
-	// with try again. The key makes all of them one.
-	remoteTries = 5
-	// remoteTimeout bounds one try: the service waits 15 s for a body, a proxy before it may
-	// take it in for longer.
-	remoteTimeout = 2 * time.Minute
-	// firstWait is the wait after a try without an answer; each is twice the one before.
-	firstWait = time.Second
-	// longestWait bounds a wait that the service asks for.
-	longestWait = 30 * time.Second
-	// maxReply bounds an answer: a chart of as many sections as there may be takes less.
-	maxReply = 4 << 20
-)
+// defaultURL is where dev serves.
+const defaultURL = "http://127.0.0.1:8080"
 
 // remote is a service that a command calls over HTTP.
 type remote struct {
@@ -79,13 +57,7 @@ func (r *remote) prepare() error {
 	return nil
 }
 
-// reached is an answer that the service did what was asked, now or before.
-type reached struct {
-	replayed bool
-	body     []byte
-}
-
-// refusal is an answer that it didn't.
+// refusal is an answer that the service didn't do what was asked.
 type refusal struct {
 	status    int
 	Code      string `json:"code"`
@@ -109,101 +81,4 @@ func (r *refusal) Error() string {
 		text += " (request " + r.RequestID + ")"
 	}
 	return text
-}
-
-// post sends a request under a key, again if need be, until it's answered. show is told
-// how far it is. The error is a *refusal when the service says no.
-func (r *remote) post(ctx context.Context, path, key string, body []byte, show func(state string)) (reached, error) {
-	for wait, try := firstWait, 1; ; try++ {
-		sent := newSending(body, show)
-		got, after, err := r.try(ctx, path, key, sent)
-		if err == nil || ctx.Err() != nil || try == remoteTries || !sent.worthMore(err) {
-			return got, err
-		}
-		if after == 0 {
-			after, wait = wait, 2*wait
-		}
-		show("waiting to try again")
-		timer := time.NewTimer(min(after, longestWait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return got, ctx.Err()
-		}
-	}
-}
-
-// try sends a request once; after is how long the service asks to wait.
-func (r *remote) try(ctx context.Context, path, key string, body *sending) (got reached, after time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
-	defer cancel()
-	defer body.over.Store(true)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+path, body)
-	if err != nil {
-		return got, 0, err
-	}
-	request.ContentLength = body.size
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", key)
-	if r.key != "" {
-		request.Header.Set("Authorization", "Bearer "+r.key)
-	}
-	answer, err := r.client.Do(request)
-	if err != nil {
-		return got, 0, err
-	}
-	defer answer.Body.Close()
-	got.body, err = io.ReadAll(io.LimitReader(answer.Body, maxReply))
-	if err != nil {
-		return got, 0, err
-	}
-	got.replayed = answer.Header.Get("Idempotency-Replayed") == "true"
-	if answer.StatusCode == http.StatusCreated || answer.StatusCode == http.StatusOK {
-		return got, 0, nil
-	}
-	refused := &refusal{status: answer.StatusCode}
-	_ = json.Unmarshal(got.body, refused) // what isn't there stays empty
-	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		after = time.Duration(seconds) * time.Second
-	}
-	return got, after, refused
-}
-
-// sending is a body that tells how far it's sent. The connection may go on reading it for
-// a while after there's an answer.
-type sending struct {
-	body *bytes.Reader // the connection's
-	size int64
-	sent atomic.Int64
-	over atomic.Bool // nobody is to be told any more
-	show func(state string)
-}
-
-func newSending(body []byte, show func(state string)) *sending {
-	return &sending{body: bytes.NewReader(body), size: int64(len(body)), show: show}
-}
-
-// Read implements io.Reader.
-func (s *sending) Read(p []byte) (int, error) {
-	n, err := s.body.Read(p)
-	sent := s.sent.Add(int64(n))
-	switch {
-	case s.over.Load():
-	case sent < s.size:
-		s.show(fmt.Sprintf("%d %% sent", 100*sent/s.size))
-	default:
-		s.show("sent, waiting for the answer")
-	}
-	return n, err
-}
-
-// worthMore tells whether another try may end better: the service was busy, or it was
-// reached and didn't answer. Where nobody is, nobody will be.
-func (s *sending) worthMore(err error) bool {
-	var refused *refusal
-	if errors.As(err, &refused) {
-		return refused.status == http.StatusServiceUnavailable || refused.status == http.StatusTooManyRequests
-	}
-	return s.sent.Load() > 0
 }
