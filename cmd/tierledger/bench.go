@@ -19,12 +19,13 @@ func benchCommand() *cobra.Command {
 the same PostgreSQL. Without --database-url it runs on a private PostgreSQL, which is
 removed at the end.`,
 		Example: `  tierledger bench hot-tier --baseline --floor
+  tierledger bench lanes --sellout
   tierledger bench seats --baseline
   tierledger bench sale`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(hotTierCommand(), seatsCommand(), saleCommand(), benchServerCommand())
+	c.AddCommand(hotTierCommand(), benchLanesCommand(), seatsCommand(), saleCommand(), benchServerCommand())
 	return c
 }
 
@@ -124,6 +125,7 @@ func benchServerCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&system, "system", string(bench.Product), "product, selling, row-lock, single-statement or seat-lock")
 	c.Flags().StringVar(&s.Profile, "profile", "", "write a CPU profile to `FILE`")
+	c.Flags().StringVar(&s.Lanes, "lanes", "", "`LANES` that the product prefers, such as 2/3")
 	return c
 }
 

@@ -16,6 +16,9 @@ const asServer = "bench-server"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == asServer {
 		s := Server{System: System(os.Args[3]), DatabaseURL: os.Getenv(EnvDatabaseURL)}
+		if len(os.Args) > 5 && os.Args[4] == "--lanes" {
+			s.Lanes = os.Args[5]
+		}
 		if err := s.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

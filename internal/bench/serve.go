@@ -38,6 +38,7 @@ type Server struct {
 	System      System
 	DatabaseURL string
 	Profile     string // file for its CPU profile; "" for none
+	Lanes       string // of the product, those that it prefers; see service.Config
 }
 
 // Serve serves on loopback, says so on stdout, and goes on until stdin or ctx
@@ -57,7 +58,9 @@ func (s Server) Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) er
 	defer stop()
 	switch s.System {
 	case Product:
-		return serveProduct(ctx, productConfig(s.DatabaseURL), stdout, func() {})
+		c := productConfig(s.DatabaseURL)
+		c.Lanes = s.Lanes
+		return serveProduct(ctx, c, stdout, func() {})
 	case Selling:
 		return serveSelling(ctx, productConfig(s.DatabaseURL), stdout)
 	case RowLock, SingleStatement, SeatLock:
