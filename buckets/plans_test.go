@@ -1,29 +1,11 @@
 package buckets_test
 
 import (
-	"context"
-	"regexp"
-	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/tierledger/tierledger/buckets"
-	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/internal/pgtest"
 )
-
-// wasteful finds plans that read a table, or many rows for nothing; buffers tells how many
-// pages a plan read.
-var (
-	wasteful = regexp.MustCompile(`Seq Scan|Rows Removed by [\w ]+: ([2-9]\d{2}|\d{4,})\b`)
-	buffers  = regexp.MustCompile(`Buffers: shared hit=(\d+)`)
-)
-
-// maxBuffers is more than a plan needs that finds a few rows of each table by their keys.
-const maxBuffers = 150
 
 // manyLanes are 2,000 events of 8 lanes with tickets in each, 10
 // allotments and as many codes; 400 customers have something in each of the first 100.
@@ -78,78 +60,8 @@ func TestPlansMadeForNoLanesServeMany(t *testing.T) {
 		"sqlLayout":    `(12)`,
 		"sqlFindLanes": `(0, 'e1')`,
 	}
-	for name, analyse := range map[string]string{
-		"never analysed": ``,
-		"analysed empty": `ANALYZE events, event_journals, lanes, tiers, prices, allotments, access_codes, accounts, entries`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := pgtest.New(t)
-			db.Tampered()
-			commits, reads := session(t, pg.Options{URL: db.ServiceURL()}), session(t, pg.Options{URL: db.ServiceURL(), ReadOnly: true})
-			owner := session(t, pg.Options{URL: db.URL()})
-			query(t, owner, analyse)
-			prepare(t, commits, committed)
-			prepare(t, reads, read)
-			for _, sql := range manyLanes {
-				query(t, owner, sql)
-			}
-			wantKeyed(t, commits, committed)
-			wantKeyed(t, reads, read)
-		})
-	}
-}
-
-// session opens one session with the settings of a pool of the service.
-func session(t *testing.T, o pg.Options) *pgxpool.Conn {
-	t.Helper()
-	o.MaxConns = 1
-	pool, err := pg.Open(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	conn, err := pool.Acquire(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Release)
-	return conn
-}
-
-func query(t *testing.T, conn *pgxpool.Conn, sql string) string {
-	t.Helper()
-	rows, err := conn.Query(context.Background(), sql)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// prepare makes generic plans of statements.
-func prepare(t *testing.T, conn *pgxpool.Conn, statements map[string]string) {
-	t.Helper()
-	query(t, conn, `SET plan_cache_mode = force_generic_plan`)
-	for statement, args := range statements {
-		query(t, conn, `PREPARE `+statement+` AS `+buckets.Statements[statement])
-		query(t, conn, `EXPLAIN EXECUTE `+statement+args)
-	}
-}
-
-// wantKeyed refuses plans that read more than the rows that they're about.
-func wantKeyed(t *testing.T, conn *pgxpool.Conn, statements map[string]string) {
-	t.Helper()
-	for statement, args := range statements {
-		plan := query(t, conn, `EXPLAIN (ANALYZE, BUFFERS, TIMING off) EXECUTE `+statement+args)
-		pages := buffers.FindStringSubmatch(plan)
-		if pages == nil || wasteful.MatchString(plan) {
-			t.Errorf("the plan of %s is\n%s", statement, plan)
-		} else if n, err := strconv.Atoi(pages[1]); err != nil || n > maxBuffers {
-			t.Errorf("the plan of %s reads %s pages:\n%s", statement, pages[1], plan)
-		}
-	}
+	pgtest.Plans{
+		Statements: buckets.Statements, Commits: committed, Reads: read, Many: manyLanes, MaxPages: 150,
+		Tables: `events, event_journals, lanes, tiers, prices, allotments, access_codes, accounts, entries`,
+	}.Check(t)
 }

@@ -1,19 +1,11 @@
 package holds_test
 
 import (
-	"context"
-	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pgtest"
 )
-
-// wasteful finds plans that read a table, or thousands of rows for nothing.
-var wasteful = regexp.MustCompile(`Seq Scan|Rows Removed by [\w ]+: ([2-9]\d{3}|\d{5,})\b`)
 
 // manySeats are 50,000 seats of the first event and 10,000 of another, and as many holds of
 // one seat each as there are seats, of which a twentieth has run out.
@@ -28,47 +20,18 @@ var manySeats = []string{
 	 FROM generate_series(1, 60000) i`,
 }
 
-// The plans of what reads the seats of holds are made when there are none of either, and
+// The plans of what reads holds and their seats are made when there are none of either, and
 // kept: when there are many, each hold and each seat is still found through its key.
 func TestPlansMadeForNoHoldsServeMany(t *testing.T) {
 	t.Parallel()
-	statements := map[string]string{
-		"sqlDueSeats":     `(1, 3, '-infinity')`,
-		"sqlSeatsOfHolds": `(1, ARRAY[md5('1')::uuid, md5('20')::uuid, md5('59999')::uuid])`,
-	}
-	for name, prepare := range map[string]string{"never analysed": ``, "analysed empty": `ANALYZE seats, holds`} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := open(t, buckets.Spec{HoldSeconds: day, Tiers: []buckets.TierSpec{tier("ga", 1)}})
-			b.db.Tampered()
-			query := func(sql string) string {
-				t.Helper()
-				rows, err := b.owner.Query(context.Background(), sql)
-				if err != nil {
-					t.Fatal(err)
-				}
-				lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-				if err != nil {
-					t.Fatal(err)
-				}
-				return strings.Join(lines, "\n")
-			}
-			query(prepare)
-			query(`SET plan_cache_mode = force_generic_plan`)
-			query(`SET enable_seqscan = off`) // as for all that's committed
-			for statement, args := range statements {
-				query(`PREPARE ` + statement + ` AS ` + holds.Statements[statement])
-				query(`EXPLAIN EXECUTE ` + statement + args) // makes the plan
-			}
-			for _, sql := range manySeats {
-				query(sql)
-			}
-			for statement, args := range statements {
-				plan := query(`EXPLAIN (ANALYZE, TIMING off) EXECUTE ` + statement + args)
-				if wasteful.MatchString(plan) || !strings.Contains(plan, "seats_pkey") {
-					t.Errorf("the plan of %s is\n%s", statement, plan)
-				}
-			}
-		})
-	}
+	ids := `ARRAY[md5('1')::uuid, md5('20')::uuid, md5('59999')::uuid]`
+	pgtest.Plans{
+		Statements: holds.Statements, Tables: `seats, holds`, Many: manySeats, MaxPages: 100,
+		Commits: map[string]string{
+			"sqlDueSeats":     `(1, 3, '-infinity')`,
+			"sqlSeatsOfHolds": `(1, ` + ids + `)`,
+			"sqlBatchHolds":   `(1, ` + ids + `)`,
+		},
+		Reads: map[string]string{"sqlHold": `(1, md5('1')::uuid)`},
+	}.Check(t)
 }
