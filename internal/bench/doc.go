@@ -25,6 +25,9 @@
 //	seat-lock         a transaction a request, SELECT … FOR UPDATE on the seats in order,
 //	                  SKIP LOCKED for the best available
 //
+// [Lanes] compares one event over several processes with the same split over lanes, each
+// way by turns of a second; and sells out an event of many lanes to parties.
+//
 // # Who runs where
 //
 // This process makes the load. The system under load is a child, a server on
