@@ -8,6 +8,7 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/holds"
+	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
@@ -44,15 +45,37 @@ func trade(t *testing.T, stores service.Stores, provider string) {
 		}
 		stores.Orders.Idle()
 	}
-	dan := buy("dan", "sim_ok")
+	dan := captured(t, stores, buy("dan", "sim_ok"))
 	refund(dan, 100)
 	post(t, provider+"/payments/"+dan.Operations[0].Payment+"/dispute", `{"amount":500}`)
 	post(t, provider+"/control", `{"rates":{"webhook_lost":1}}`)
 	buy("eve", "sim_capture_timeout")
 	buy("fay", "sim_requires_action")
-	gus := buy("gus", "sim_ok")
+	gus := captured(t, stores, buy("gus", "sim_ok"))
 	post(t, provider+"/control", `{"rates":{"error":1}}`)
 	refund(gus, 100)
+}
+
+// captured waits for the capture of an order: on a busy machine the provider's answer may come
+// too late, and the janitor has to ask for it.
+func captured(t *testing.T, stores service.Stores, o orders.Order) orders.Order {
+	t.Helper()
+	ctx := context.Background()
+	pgtest.Until(t, "the order of "+o.Customer+" is captured", func() bool {
+		if o.Status == orders.Captured {
+			return true
+		}
+		_, err := stores.Orders.Work(ctx)
+		if err == nil {
+			stores.Orders.Idle()
+			o, err = stores.Orders.Get(ctx, o.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return false
+	})
+	return o
 }
 
 func post(t *testing.T, url, body string) {

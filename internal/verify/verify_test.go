@@ -85,6 +85,11 @@ func sellSeats(t *testing.T, stores service.Stores) {
 		t.Fatal(err)
 	}
 	stores.Orders.Idle()
+	order, err := stores.Orders.Get(ctx, orders.OrderID(1, ledger.NewID(1, "t", "sue")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	captured(t, stores, order)
 }
 
 func exec(t *testing.T, db *pgtest.DB, sql string) {
