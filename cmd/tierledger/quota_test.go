@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tierledger/tierledger/httpapi"
+	"github.com/tierledger/tierledger/internal/pgtest"
 )
 
 // An operator's day: split, moves, approvals, allotments, capacity, and back to one lane.
@@ -48,7 +49,10 @@ func TestQuota(t *testing.T) {
 			}
 		}
 		var code int
-		code, stdout, stderr = runHere(t, append([]string{"quota", args[0], "--url", dev.url}, args[1:]...)...)
+		pgtest.Until(t, command+" shows nothing between lanes, as the rebalancer is done", func() bool {
+			code, stdout, stderr = runHere(t, append([]string{"quota", args[0], "--url", dev.url}, args[1:]...)...)
+			return args[0] != "show" || !strings.Contains(stdout, "in transit")
+		})
 		if last = command; works != (code == exitOK) {
 			t.Fatalf("line %d: %s: exit code %d: %s%s", number, command, code, stdout, stderr)
 		}
