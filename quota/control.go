@@ -14,7 +14,8 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 )
 
-// Split puts a number of lanes in use and gives them even shares of what's free; lanes that
+// Split puts a number of lanes in use and gives them shares of what's free, even ones unless a
+// rebalancer moves tickets at the same moment; lanes that
 // aren't in use any more give what they have. With as many as are in use already it only
 // shares out anew. The receipt's data is a buckets.LanesView.
 // Errors are those of buckets.Store.Split. After an error, or when a process dies in
