@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -28,11 +30,19 @@ type NATSOptions struct {
 	// Dir is the store folder, which the caller has locked; JetStream's files go to Dir/nats.
 	Dir string
 
+	// Listen is an address for clients of other processes, host:port; "" for none. Whoever
+	// reaches it may do anything with the streams: it's for this machine alone.
+	Listen string
+
+	// SyncAlways flushes every message to the disk before it's acknowledged, instead of
+	// every two minutes: what a crash of the machine would lose needn't be published again.
+	SyncAlways bool
+
 	// Notice gets the server's errors as one-line messages; nil discards them.
 	Notice func(string)
 }
 
-// NATS is an in-process NATS server with JetStream. It listens on no port: only
+// NATS is an in-process NATS server with JetStream. Unless it was told to listen, only
 // this process reaches it, through Connect.
 type NATS struct {
 	srv  *server.Server
@@ -49,14 +59,21 @@ func StartNATS(ctx context.Context, o NATSOptions) (*NATS, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("create the store: %w", err)
 	}
+	host, port, err := listenOn(o.Listen)
+	if err != nil {
+		return nil, err
+	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName:         "tierledger",
-		DontListen:         true,
+		DontListen:         o.Listen == "",
+		Host:               host,
+		Port:               port,
 		JetStream:          true,
 		JetStreamMaxMemory: natsMemory,
 		JetStreamMaxStore:  -1, // what the disk has
 		StoreDir:           filepath.Join(dir, natsName),
 		SyncInterval:       natsSync,
+		SyncAlways:         o.SyncAlways,
 		NoSigs:             true, // signals are the program's
 	})
 	if err != nil {
@@ -71,6 +88,32 @@ func StartNATS(ctx context.Context, o NATSOptions) (*NATS, error) {
 		return nil, fmt.Errorf("start NATS: %w", err)
 	}
 	return n, nil
+}
+
+// listenOn reads an address to listen on. Port 0 takes a free one.
+func listenOn(address string) (host string, port int, err error) {
+	if address == "" {
+		return "", 0, nil
+	}
+	host, text, err := net.SplitHostPort(address)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("NATS can't listen on %q: not host:port", address)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+// URL is where other processes reach it; "" when it doesn't listen.
+func (n *NATS) URL() string {
+	if n.srv.Addr() == nil {
+		return ""
+	}
+	return n.srv.ClientURL()
 }
 
 // waitReady returns when the server and JetStream are up.
@@ -98,6 +141,9 @@ func (n *NATS) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	}
 	return conn, nil
 }
+
+// InProcessConn opens a plain connection, as nats.InProcessServer asks for.
+func (n *NATS) InProcessConn() (net.Conn, error) { return n.srv.InProcessConn() }
 
 // Stop shuts the server down and returns when its files are closed. It is
 // idempotent.
