@@ -33,6 +33,7 @@ payments/sim        ledger payments
 cases               fault internal/pg ledger buckets
 orders              fault internal/pg ledger buckets seats holds payments cases
 recon               fault internal/pg ledger buckets payments cases orders
+keyring
 httpapi             fault ledger buckets seats quota holds payments cases orders recon
 
 internal/verify     internal/pg ledger buckets seats quota holds cases orders recon
@@ -45,7 +46,7 @@ internal/load
 internal/sale       internal/load
 internal/bench      fault migrations internal/pg ledger buckets quota holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale
 
-cmd/tierledger      migrations ledger buckets seats quota payments payments/sim httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
+cmd/tierledger      migrations ledger buckets seats quota payments payments/sim keyring httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
 `
 
 func TestImportsPointUpward(t *testing.T) {
@@ -114,7 +115,7 @@ var measuring = []string{
 }
 
 func TestProcessClockDecidesNothing(t *testing.T) {
-	for _, domain := range []string{"ledger", "buckets", "seats", "holds", "cases", "orders", "recon"} {
+	for _, domain := range []string{"ledger", "buckets", "seats", "quota", "holds", "cases", "orders", "recon"} {
 		for _, f := range sources(t, domain) {
 			if slices.Contains(measuring, f.name) {
 				continue

@@ -12,16 +12,17 @@ import (
 func keysCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "Make API keys",
+		Short: "Make API keys, and the service's own secret",
 		Long: `The keys file that serve and dev read has a line per key: who it is, the roles, and
 the key's SHA-256, so that the file tells nobody a key. A second line for the same
 name is a second key, for a change without a gap; serve reads the file again at SIGHUP.`,
 		Example: `  tierledger keys new box-office --role booking
-  tierledger keys new ops --role operator,auditor`,
+  tierledger keys new ops --role operator,auditor
+  tierledger keys secret`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newKeyCommand())
+	c.AddCommand(newKeyCommand(), newSecretCommand())
 	return c
 }
 
