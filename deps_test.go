@@ -33,10 +33,12 @@ payments/sim        ledger payments
 cases               fault internal/pg ledger buckets
 orders              fault internal/pg ledger buckets seats holds payments cases
 recon               fault internal/pg ledger buckets payments cases orders
+outbox              fault internal/pg ledger
+outbox/jetstream    ledger outbox
 keyring
 httpapi             fault ledger buckets seats quota holds payments cases orders recon
 
-internal/verify     internal/pg ledger buckets seats quota holds cases orders recon
+internal/verify     internal/pg ledger buckets seats quota holds cases orders recon outbox
 internal/export     internal/pg ledger buckets
 internal/chartfile  fault ledger seats
 internal/service    migrations internal/pg ledger buckets seats quota holds payments payments/sim cases orders recon httpapi
@@ -112,10 +114,11 @@ func TestImportsPointUpward(t *testing.T) {
 var measuring = []string{
 	"ledger/batch.go", "ledger/committer.go",
 	"seats/charts.go", "seats/follow.go", "seats/house.go", "seats/maps.go", "seats/snapshot.go", // how old what's remembered is
+	"outbox/publish.go", "outbox/jetstream/feed.go", // how long publishing took, and how long to wait
 }
 
 func TestProcessClockDecidesNothing(t *testing.T) {
-	for _, domain := range []string{"ledger", "buckets", "seats", "quota", "holds", "cases", "orders", "recon"} {
+	for _, domain := range []string{"ledger", "buckets", "seats", "quota", "holds", "cases", "orders", "recon", "outbox"} {
 		for _, f := range sources(t, domain) {
 			if slices.Contains(measuring, f.name) {
 				continue

@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,48 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 	for _, table := range []string{"journals", "entries", "postings", "accounts", "event_journals", "events", "tiers", "prices", "holds",
 		"report_lines", "seats", "seat_rows", "seat_sections", "seat_changes", "lanes", "allotments", "access_codes", "quota_moves",
 		"quota_arrivals"} {
+		refused(t, service, `DELETE FROM `+table)
+		refused(t, service, `TRUNCATE `+table)
+	}
+}
+
+// Of what follows the journals it may change the columns that its statements do, row by row,
+// and none other; what's immutable has none. Nothing is removed.
+func TestTheServiceMayNotEditWhatFollows(t *testing.T) {
+	t.Parallel()
+	service := connect(t, pgtest.New(t).ServiceURL())
+	for table, may := range map[string][]string{
+		"relays":          {"seq", "stream", "stream_seq", "suspect", "holder", "held_until", "problem"},
+		"inbox":           {"seq", "attempts", "retry_at", "reason"},
+		"replays":         {"status", "decided_by", "changed_at", "note", "letters", "money", "done", "failed", "freed", "due_at"},
+		"replay_steps":    {},
+		"dead_letters":    {"reason", "attempts", "died_at", "status", "taken", "replay_id", "ended_at"},
+		"ticketed_orders": {"seq"},
+		"tickets":         {"revoked_seq"},
+		"subscriptions": {"url", "kinds", "event", "description", "status", "reason", "secret", "old_secret", "old_until", "active_since",
+			"changed_by", "changed_at"},
+		"subscription_changes": {"answer"},
+		"deliveries":           {"status", "attempts", "spent", "due_at", "ended_at"},
+		"delivery_attempts":    {},
+	} {
+		rows, err := service.Query(t.Context(), `SELECT attname::text FROM pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0`, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil || len(columns) <= len(may) {
+			t.Fatalf("%s has the columns %v, %v", table, columns, err)
+		}
+		for _, column := range may {
+			if _, err := service.Exec(t.Context(), `UPDATE `+table+` SET `+column+` = `+column); err != nil {
+				t.Errorf("%s.%s: %v", table, column, err)
+			}
+		}
+		for _, column := range columns {
+			if !slices.Contains(may, column) {
+				refused(t, service, `UPDATE `+table+` SET `+column+` = `+column)
+			}
+		}
 		refused(t, service, `DELETE FROM `+table)
 		refused(t, service, `TRUNCATE `+table)
 	}

@@ -80,6 +80,61 @@ CREATE TABLE public.checkouts (
 )
 WITH (fillfactor='20');
 
+CREATE TABLE public.dead_letters (
+    letter_id uuid NOT NULL,
+    consumer text NOT NULL COLLATE pg_catalog."C",
+    journal_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    target text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload bytea NOT NULL,
+    money boolean NOT NULL,
+    reason text NOT NULL,
+    attempts integer NOT NULL,
+    died_at timestamp with time zone NOT NULL,
+    status text DEFAULT 'dead'::text NOT NULL COLLATE pg_catalog."C",
+    taken boolean DEFAULT false NOT NULL,
+    replay_id uuid,
+    ended_at timestamp with time zone,
+    CONSTRAINT dead_letters_attempts CHECK ((attempts >= 1)),
+    CONSTRAINT dead_letters_ended CHECK (((status = 'dead'::text) = (ended_at IS NULL))),
+    CONSTRAINT dead_letters_replayed CHECK (((status = 'dead'::text) OR (replay_id IS NOT NULL))),
+    CONSTRAINT dead_letters_seq CHECK ((seq >= 0)),
+    CONSTRAINT dead_letters_status CHECK ((status = ANY (ARRAY['dead'::text, 'replayed'::text, 'discarded'::text]))),
+    CONSTRAINT dead_letters_taken CHECK (((NOT taken) OR ((status = 'dead'::text) AND (replay_id IS NOT NULL))))
+);
+
+CREATE TABLE public.deliveries (
+    subscription_id uuid NOT NULL,
+    journal_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    status text NOT NULL COLLATE pg_catalog."C",
+    attempts integer DEFAULT 0 NOT NULL,
+    spent integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    CONSTRAINT deliveries_attempts CHECK (((spent >= 0) AND (spent <= attempts))),
+    CONSTRAINT deliveries_due CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
+    CONSTRAINT deliveries_ended CHECK (((status = 'pending'::text) = (ended_at IS NULL))),
+    CONSTRAINT deliveries_status CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'dead'::text, 'dropped'::text])))
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.delivery_attempts (
+    subscription_id uuid NOT NULL,
+    journal_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    attempt integer NOT NULL,
+    at timestamp with time zone NOT NULL,
+    milliseconds integer NOT NULL,
+    status_code integer NOT NULL,
+    error text NOT NULL,
+    response text NOT NULL,
+    CONSTRAINT delivery_attempts_attempt CHECK ((attempt >= 1))
+);
+
 CREATE TABLE public.entries (
     journal_id bigint NOT NULL,
     seq bigint NOT NULL,
@@ -163,6 +218,18 @@ CREATE TABLE public.holds (
     CONSTRAINT holds_status CHECK ((status = ANY (ARRAY['held'::text, 'payment_pending'::text, 'reconciling'::text, 'confirmed'::text, 'released'::text, 'expired'::text]))),
     CONSTRAINT holds_total CHECK ((total >= 0))
 );
+
+CREATE TABLE public.inbox (
+    consumer text NOT NULL COLLATE pg_catalog."C",
+    journal_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    retry_at timestamp with time zone,
+    reason text DEFAULT ''::text NOT NULL,
+    CONSTRAINT inbox_attempts CHECK (((attempts >= 0) AND ((attempts = 0) = (retry_at IS NULL)))),
+    CONSTRAINT inbox_seq CHECK ((seq >= 0))
+)
+WITH (fillfactor='50');
 
 CREATE TABLE public.journals (
     journal_id bigint NOT NULL,
@@ -318,6 +385,59 @@ CREATE TABLE public.quota_moves (
     CONSTRAINT quota_moves_status CHECK ((status = ANY (ARRAY['awaiting_approval'::text, 'rejected'::text, 'moved'::text])))
 );
 
+CREATE TABLE public.relays (
+    journal_id bigint NOT NULL,
+    seq bigint DEFAULT 0 NOT NULL,
+    stream text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    stream_seq bigint DEFAULT 0 NOT NULL,
+    suspect boolean DEFAULT false NOT NULL,
+    holder uuid,
+    held_until timestamp with time zone,
+    problem text DEFAULT ''::text NOT NULL,
+    CONSTRAINT relays_held CHECK (((holder IS NULL) = (held_until IS NULL))),
+    CONSTRAINT relays_seq CHECK (((seq >= 0) AND (stream_seq >= 0)))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.replay_steps (
+    step_id uuid NOT NULL,
+    replay_id uuid NOT NULL,
+    step text NOT NULL COLLATE pg_catalog."C",
+    principal text NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone NOT NULL,
+    reason text NOT NULL,
+    CONSTRAINT replay_steps_step CHECK ((step = ANY (ARRAY['requested'::text, 'approved'::text, 'rejected'::text, 'stopped'::text, 'resumed'::text, 'taken_over'::text, 'done'::text])))
+);
+
+CREATE TABLE public.replays (
+    replay_id uuid NOT NULL,
+    action text NOT NULL COLLATE pg_catalog."C",
+    status text NOT NULL COLLATE pg_catalog."C",
+    chosen json NOT NULL,
+    rate integer NOT NULL,
+    canary boolean NOT NULL,
+    reason text NOT NULL,
+    requested_by text NOT NULL COLLATE pg_catalog."C",
+    requested_at timestamp with time zone NOT NULL,
+    decided_by text COLLATE pg_catalog."C",
+    changed_at timestamp with time zone NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    letters integer DEFAULT 0 NOT NULL,
+    money integer DEFAULT 0 NOT NULL,
+    done integer DEFAULT 0 NOT NULL,
+    failed integer DEFAULT 0 NOT NULL,
+    freed integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone,
+    CONSTRAINT replays_action CHECK ((action = ANY (ARRAY['replay'::text, 'discard'::text]))),
+    CONSTRAINT replays_approved CHECK (((money = 0) OR ((done + failed) = 0) OR (decided_by IS NOT NULL))),
+    CONSTRAINT replays_counts CHECK (((LEAST(money, done, failed, freed, (((letters - done) - failed) - freed)) >= 0) AND (money <= letters))),
+    CONSTRAINT replays_due CHECK (((status = 'running'::text) = (due_at IS NOT NULL))),
+    CONSTRAINT replays_rate CHECK (((rate >= 1) AND (rate <= 1000))),
+    CONSTRAINT replays_second_person CHECK ((decided_by <> requested_by)),
+    CONSTRAINT replays_status CHECK ((status = ANY (ARRAY['awaiting_approval'::text, 'rejected'::text, 'running'::text, 'stopped'::text, 'done'::text])))
+)
+WITH (fillfactor='50');
+
 CREATE TABLE public.report_lines (
     journal_id bigint NOT NULL,
     provider text NOT NULL COLLATE pg_catalog."C",
@@ -397,6 +517,60 @@ CREATE TABLE public.seats (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE public.subscription_changes (
+    change_id uuid NOT NULL,
+    subscription_id uuid NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    answer json,
+    changed_by text NOT NULL COLLATE pg_catalog."C",
+    changed_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.subscriptions (
+    subscription_id uuid NOT NULL,
+    url text NOT NULL,
+    kinds text[] NOT NULL COLLATE pg_catalog."C",
+    event text COLLATE pg_catalog."C",
+    description text NOT NULL,
+    status text NOT NULL COLLATE pg_catalog."C",
+    reason text NOT NULL,
+    secret bytea NOT NULL,
+    old_secret bytea,
+    old_until timestamp with time zone,
+    active_since timestamp with time zone NOT NULL,
+    created_by text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL,
+    changed_by text NOT NULL COLLATE pg_catalog."C",
+    changed_at timestamp with time zone NOT NULL,
+    CONSTRAINT subscriptions_old CHECK (((old_secret IS NULL) = (old_until IS NULL))),
+    CONSTRAINT subscriptions_status CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text])))
+);
+
+CREATE TABLE public.ticketed_orders (
+    journal_id bigint NOT NULL,
+    order_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    CONSTRAINT ticketed_orders_seq CHECK ((seq >= 1))
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.tickets (
+    journal_id bigint NOT NULL,
+    order_id uuid NOT NULL,
+    number integer NOT NULL,
+    line integer NOT NULL,
+    ticket_id uuid NOT NULL,
+    tier text NOT NULL COLLATE pg_catalog."C",
+    seat text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    token text NOT NULL COLLATE pg_catalog."C",
+    issued_seq bigint NOT NULL,
+    issued_at timestamp with time zone NOT NULL,
+    revoked_seq bigint,
+    CONSTRAINT tickets_number CHECK (((number >= 1) AND (line >= 1))),
+    CONSTRAINT tickets_revoked CHECK ((revoked_seq > issued_seq))
+);
+
 CREATE TABLE public.tiers (
     journal_id bigint NOT NULL,
     tier text NOT NULL COLLATE pg_catalog."C",
@@ -440,6 +614,15 @@ ALTER TABLE ONLY public.cases
 ALTER TABLE ONLY public.checkouts
     ADD CONSTRAINT checkouts_pkey PRIMARY KEY (journal_id);
 
+ALTER TABLE ONLY public.dead_letters
+    ADD CONSTRAINT dead_letters_pkey PRIMARY KEY (letter_id);
+
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (subscription_id, journal_id, seq);
+
+ALTER TABLE ONLY public.delivery_attempts
+    ADD CONSTRAINT delivery_attempts_pkey PRIMARY KEY (subscription_id, journal_id, seq, attempt);
+
 ALTER TABLE ONLY public.entries
     ADD CONSTRAINT entries_id_key UNIQUE (journal_id, id);
 
@@ -460,6 +643,9 @@ ALTER TABLE ONLY public.goose_db_version
 
 ALTER TABLE ONLY public.holds
     ADD CONSTRAINT holds_pkey PRIMARY KEY (journal_id, hold_id);
+
+ALTER TABLE ONLY public.inbox
+    ADD CONSTRAINT inbox_pkey PRIMARY KEY (consumer, journal_id);
 
 ALTER TABLE ONLY public.journals
     ADD CONSTRAINT journals_pkey PRIMARY KEY (journal_id);
@@ -488,6 +674,15 @@ ALTER TABLE ONLY public.quota_arrivals
 ALTER TABLE ONLY public.quota_moves
     ADD CONSTRAINT quota_moves_pkey PRIMARY KEY (journal_id, move_id);
 
+ALTER TABLE ONLY public.relays
+    ADD CONSTRAINT relays_pkey PRIMARY KEY (journal_id);
+
+ALTER TABLE ONLY public.replay_steps
+    ADD CONSTRAINT replay_steps_pkey PRIMARY KEY (step_id);
+
+ALTER TABLE ONLY public.replays
+    ADD CONSTRAINT replays_pkey PRIMARY KEY (replay_id);
+
 ALTER TABLE ONLY public.report_lines
     ADD CONSTRAINT report_lines_pkey PRIMARY KEY (journal_id, provider, line_id);
 
@@ -506,6 +701,21 @@ ALTER TABLE ONLY public.seat_sections
 ALTER TABLE ONLY public.seats
     ADD CONSTRAINT seats_pkey PRIMARY KEY (journal_id, seat);
 
+ALTER TABLE ONLY public.subscription_changes
+    ADD CONSTRAINT subscription_changes_pkey PRIMARY KEY (change_id);
+
+ALTER TABLE ONLY public.subscriptions
+    ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (subscription_id);
+
+ALTER TABLE ONLY public.ticketed_orders
+    ADD CONSTRAINT ticketed_orders_pkey PRIMARY KEY (journal_id, order_id);
+
+ALTER TABLE ONLY public.tickets
+    ADD CONSTRAINT tickets_pkey PRIMARY KEY (journal_id, order_id, number);
+
+ALTER TABLE ONLY public.tickets
+    ADD CONSTRAINT tickets_ticket_id_key UNIQUE (ticket_id);
+
 ALTER TABLE ONLY public.tiers
     ADD CONSTRAINT tiers_pkey PRIMARY KEY (journal_id, tier);
 
@@ -518,9 +728,21 @@ CREATE INDEX cases_open ON public.cases USING btree (journal_id, opened_at) WHER
 
 CREATE INDEX cases_order ON public.cases USING btree (order_id);
 
+CREATE INDEX dead_letters_dead ON public.dead_letters USING btree (consumer) WHERE (status = 'dead'::text);
+
+CREATE INDEX dead_letters_died ON public.dead_letters USING btree (died_at);
+
+CREATE INDEX dead_letters_taken ON public.dead_letters USING btree (replay_id, journal_id, seq) WHERE taken;
+
+CREATE INDEX deliveries_log ON public.deliveries USING btree (subscription_id, created_at, journal_id, seq);
+
+CREATE INDEX deliveries_pending ON public.deliveries USING btree (((subscription_id)::text) COLLATE "C", due_at, journal_id, seq) WHERE (due_at IS NOT NULL);
+
 CREATE INDEX holds_customer ON public.holds USING btree (customer);
 
 CREATE INDEX holds_due ON public.holds USING btree (journal_id, expires_at) WHERE (status = 'held'::text);
+
+CREATE INDEX inbox_retry ON public.inbox USING btree (retry_at) WHERE (retry_at IS NOT NULL);
 
 CREATE INDEX operations_due ON public.operations USING btree (due_at) WHERE (due_at IS NOT NULL);
 
@@ -536,6 +758,14 @@ CREATE INDEX quota_moves_asked ON public.quota_moves USING btree (asked_at);
 
 CREATE INDEX quota_moves_sent ON public.quota_moves USING btree (journal_id, version) WHERE ((status = 'moved'::text) AND (to_journal <> journal_id));
 
+CREATE INDEX replay_steps_replay ON public.replay_steps USING btree (replay_id, at);
+
+CREATE INDEX replays_due ON public.replays USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX replays_open ON public.replays USING btree (status) WHERE (status = ANY (ARRAY['awaiting_approval'::text, 'running'::text, 'stopped'::text]));
+
+CREATE INDEX replays_requested ON public.replays USING btree (requested_at);
+
 CREATE INDEX report_lines_created ON public.report_lines USING btree (provider, created_at);
 
 CREATE INDEX report_lines_line ON public.report_lines USING btree (provider, line_id);
@@ -543,6 +773,8 @@ CREATE INDEX report_lines_line ON public.report_lines USING btree (provider, lin
 CREATE INDEX report_lines_operation_id ON public.report_lines USING btree (operation_id) WHERE (operation_id IS NOT NULL);
 
 CREATE UNIQUE INDEX seats_place_key ON public.seats USING btree (journal_id, row_number, place) WHERE (row_number >= 0);
+
+CREATE INDEX subscriptions_status ON public.subscriptions USING btree (status);
 
 CREATE INDEX webhooks_due ON public.webhooks USING btree (due_at) WHERE (due_at IS NOT NULL);
 
@@ -594,6 +826,36 @@ GRANT SELECT,INSERT ON TABLE public.checkouts TO tierledger_service;
 
 GRANT UPDATE(pending) ON TABLE public.checkouts TO tierledger_service;
 
+GRANT SELECT,INSERT ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT UPDATE(reason) ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT UPDATE(attempts) ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT UPDATE(died_at) ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT UPDATE(taken) ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT UPDATE(replay_id) ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT UPDATE(ended_at) ON TABLE public.dead_letters TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.deliveries TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.deliveries TO tierledger_service;
+
+GRANT UPDATE(attempts) ON TABLE public.deliveries TO tierledger_service;
+
+GRANT UPDATE(spent) ON TABLE public.deliveries TO tierledger_service;
+
+GRANT UPDATE(due_at) ON TABLE public.deliveries TO tierledger_service;
+
+GRANT UPDATE(ended_at) ON TABLE public.deliveries TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.delivery_attempts TO tierledger_service;
+
 GRANT SELECT,INSERT ON TABLE public.entries TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.event_journals TO tierledger_service;
@@ -609,6 +871,16 @@ GRANT UPDATE(status) ON TABLE public.holds TO tierledger_service;
 GRANT UPDATE(version) ON TABLE public.holds TO tierledger_service;
 
 GRANT UPDATE(pay_until) ON TABLE public.holds TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.inbox TO tierledger_service;
+
+GRANT UPDATE(seq) ON TABLE public.inbox TO tierledger_service;
+
+GRANT UPDATE(attempts) ON TABLE public.inbox TO tierledger_service;
+
+GRANT UPDATE(retry_at) ON TABLE public.inbox TO tierledger_service;
+
+GRANT UPDATE(reason) ON TABLE public.inbox TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.journals TO tierledger_service;
 
@@ -708,6 +980,46 @@ GRANT UPDATE(moved_at) ON TABLE public.quota_moves TO tierledger_service;
 
 GRANT UPDATE(version) ON TABLE public.quota_moves TO tierledger_service;
 
+GRANT SELECT,INSERT ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(seq) ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(stream) ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(stream_seq) ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(suspect) ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(holder) ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(held_until) ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(problem) ON TABLE public.relays TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.replay_steps TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(decided_by) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(changed_at) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(note) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(letters) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(money) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(done) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(failed) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(freed) ON TABLE public.replays TO tierledger_service;
+
+GRANT UPDATE(due_at) ON TABLE public.replays TO tierledger_service;
+
 GRANT SELECT,INSERT ON TABLE public.report_lines TO tierledger_service;
 
 GRANT UPDATE(operation_id) ON TABLE public.report_lines TO tierledger_service;
@@ -737,6 +1049,44 @@ GRANT UPDATE(until) ON TABLE public.seats TO tierledger_service;
 GRANT UPDATE(allotment) ON TABLE public.seats TO tierledger_service;
 
 GRANT UPDATE(version) ON TABLE public.seats TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.subscription_changes TO tierledger_service;
+
+GRANT UPDATE(answer) ON TABLE public.subscription_changes TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(url) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(kinds) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(event) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(description) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(status) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(reason) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(secret) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(old_secret) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(old_until) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(active_since) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(changed_by) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT UPDATE(changed_at) ON TABLE public.subscriptions TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.ticketed_orders TO tierledger_service;
+
+GRANT UPDATE(seq) ON TABLE public.ticketed_orders TO tierledger_service;
+
+GRANT SELECT,INSERT ON TABLE public.tickets TO tierledger_service;
+
+GRANT UPDATE(revoked_seq) ON TABLE public.tickets TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.tiers TO tierledger_service;
 

@@ -1,0 +1,118 @@
+package outbox_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/outbox"
+	"github.com/tierledger/tierledger/outbox/jetstream"
+)
+
+// A process stops between reading entries and publishing them, for longer than its lease.
+// The others have published meanwhile: the stream refuses it.
+func TestAPausedRelayIsFenced(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 5)
+	_, bus := w.busTo(jetstream.Options{})
+	reached, goOn, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	var times int
+	slow := &hooked{Bus: bus, onPublish: func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error) {
+		if times++; times > 1 {
+			return publish(ctx, after, events)
+		}
+		close(reached)
+		<-goOn
+		place, err := publish(ctx, after, events)
+		answer <- err
+		return place, err
+	}}
+	w.running(outbox.RelayOptions{Bus: slow, Pool: w.anotherPool()})
+	<-reached
+	w.write(901, 4)
+	var seen tally
+	r, _ := w.running(outbox.RelayOptions{Observe: seen.add})
+	w.full() // after the paused one's lease has run out
+	close(goOn)
+	if err := <-answer; err != outbox.ErrFenced {
+		t.Errorf("the paused relay was told %v", err)
+	}
+	w.write(901, 3)
+	r.Hint(901)
+	w.full()
+	w.complete()
+	w.published(r)
+}
+
+// A process stops after publishing, before it moves the cursor, for longer than its lease:
+// the cursor is another's.
+func TestARelayThatHasLostItsLeaseMovesNoCursor(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 5)
+	_, bus := w.busTo(jetstream.Options{})
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var times int
+	slow := &hooked{Bus: bus, onPublish: func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error) {
+		place, err := publish(ctx, after, events)
+		if times++; times == 1 {
+			close(reached)
+			<-goOn
+		}
+		return place, err
+	}}
+	_, stop := w.running(outbox.RelayOptions{Bus: slow, Pool: w.anotherPool()})
+	<-reached
+	w.write(901, 4)
+	r, _ := w.running(outbox.RelayOptions{})
+	w.full()
+	w.published(r)
+	was := w.cursor(901)
+	close(goOn)
+	stop()
+	if now := w.cursor(901); now != was || now.Seq != 9 {
+		t.Errorf("the cursor went from %+v to %+v", was, now)
+	}
+	w.complete()
+}
+
+// Rows of processes that ended without a word: whose lease is, and whose was, and those
+// whose lease has an end that none has, because the clock was put back.
+func TestLeasesOfDeadProcesses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		left   string        // of the lease
+		atMost time.Duration // until it's taken over
+		after  time.Duration // not before
+	}{
+		"just claimed":           {"3 seconds", 4500 * time.Millisecond, 2900 * time.Millisecond},
+		"about to end":           {"0.5 seconds", 2 * time.Second, 400 * time.Millisecond},
+		"ended":                  {"-1 second", 2 * time.Second, 0},
+		"ended long ago":         {"-10 years", 2 * time.Second, 0},
+		"the clock was put back": {"1 hour", 2 * time.Second, 0},
+		"it was put back by far": {"10 years", 2 * time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := openRelaying(t, jetstream.Options{})
+			w.write(901, 3)
+			var began time.Time
+			w.must(w.owner.QueryRow(t.Context(), `INSERT INTO relays (journal_id, holder, held_until)
+				VALUES (901, $1, clock_timestamp() + $2::interval) RETURNING clock_timestamp()`, uuid.New(), c.left).Scan(&began))
+			w.running(outbox.RelayOptions{})
+			w.full()
+			w.complete()
+			// The row says when it was taken over: a lease has 3 seconds.
+			var taken time.Time
+			pgtest.Until(t, "the cursor is moved", func() bool { return w.cursor(901).Seq == 3 })
+			w.must(w.owner.QueryRow(t.Context(), `SELECT held_until - interval '3 seconds' FROM relays`).Scan(&taken))
+			if took := taken.Sub(began); took > c.atMost || took < c.after {
+				t.Errorf("it was taken over after %v; %v to %v were expected", took, c.after, c.atMost)
+			}
+		})
+	}
+}
