@@ -36,9 +36,10 @@ recon               fault internal/pg ledger buckets payments cases orders
 outbox              fault internal/pg ledger
 outbox/jetstream    ledger outbox
 keyring
+tickets             fault internal/pg ledger buckets orders keyring outbox
 httpapi             fault ledger buckets seats quota holds payments cases orders recon
 
-internal/verify     internal/pg ledger buckets seats quota holds cases orders recon outbox
+internal/verify     internal/pg ledger buckets seats quota holds cases orders recon outbox tickets
 internal/export     internal/pg ledger buckets
 internal/chartfile  fault ledger seats
 internal/service    migrations internal/pg ledger buckets seats quota holds payments payments/sim cases orders recon httpapi
@@ -118,7 +119,7 @@ var measuring = []string{
 }
 
 func TestProcessClockDecidesNothing(t *testing.T) {
-	for _, domain := range []string{"ledger", "buckets", "seats", "quota", "holds", "cases", "orders", "recon", "outbox"} {
+	for _, domain := range []string{"ledger", "buckets", "seats", "quota", "holds", "cases", "orders", "recon", "outbox", "tickets"} {
 		for _, f := range sources(t, domain) {
 			if slices.Contains(measuring, f.name) {
 				continue
