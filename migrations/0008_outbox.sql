@@ -33,7 +33,6 @@ CREATE TABLE inbox (
     CONSTRAINT inbox_seq CHECK (seq >= 0),
     CONSTRAINT inbox_attempts CHECK (attempts >= 0 AND (attempts = 0) = (retry_at IS NULL))
 ) WITH (fillfactor = 50);
-CREATE INDEX inbox_retry ON inbox (retry_at) WHERE retry_at IS NOT NULL;
 
 -- A request to replay or discard dead letters, and how far it is.
 CREATE TABLE replays (
@@ -91,7 +90,7 @@ CREATE TABLE dead_letters (
     seq        bigint      NOT NULL, -- of the entry; 0 when the message names none
     target     text        COLLATE "C" NOT NULL DEFAULT '', -- whom it was for, or where in a stream it was
     kind       text        COLLATE "C" NOT NULL, -- '' when the message names none
-    payload    bytea       NOT NULL, -- as it came, or was published
+    payload    bytea       NOT NULL, -- as it was published; of a message that names no entry, its beginning
     money      boolean     NOT NULL, -- the entry moved money: a second person decides
     reason     text        NOT NULL, -- for people
     attempts   integer     NOT NULL, -- in all
@@ -229,3 +228,5 @@ GRANT UPDATE (url, kinds, event, description, status, reason, secret, old_secret
     ON subscriptions TO tierledger_service;
 GRANT UPDATE (answer) ON subscription_changes TO tierledger_service;
 GRANT UPDATE (status, attempts, spent, due_at, ended_at) ON deliveries TO tierledger_service;
+-- The log of webhooks is kept for a time only.
+GRANT DELETE ON deliveries, delivery_attempts TO tierledger_service;

@@ -86,7 +86,7 @@ func TestTheServiceMayNotEdit(t *testing.T) {
 }
 
 // Of what follows the journals it may change the columns that its statements do, row by row,
-// and none other; what's immutable has none. Nothing is removed.
+// and none other; what's immutable has none. Nothing is removed but the log of webhooks.
 func TestTheServiceMayNotEditWhatFollows(t *testing.T) {
 	t.Parallel()
 	service := connect(t, pgtest.New(t).ServiceURL())
@@ -122,7 +122,13 @@ func TestTheServiceMayNotEditWhatFollows(t *testing.T) {
 				refused(t, service, `UPDATE `+table+` SET `+column+` = `+column)
 			}
 		}
-		refused(t, service, `DELETE FROM `+table)
+		if slices.Contains([]string{"deliveries", "delivery_attempts"}, table) {
+			if _, err := service.Exec(t.Context(), `DELETE FROM `+table); err != nil {
+				t.Errorf("%s: %v", table, err)
+			}
+		} else {
+			refused(t, service, `DELETE FROM `+table)
+		}
 		refused(t, service, `TRUNCATE `+table)
 	}
 }

@@ -742,8 +742,6 @@ CREATE INDEX holds_customer ON public.holds USING btree (customer);
 
 CREATE INDEX holds_due ON public.holds USING btree (journal_id, expires_at) WHERE (status = 'held'::text);
 
-CREATE INDEX inbox_retry ON public.inbox USING btree (retry_at) WHERE (retry_at IS NOT NULL);
-
 CREATE INDEX operations_due ON public.operations USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX operations_order ON public.operations USING btree (order_id);
@@ -842,7 +840,7 @@ GRANT UPDATE(replay_id) ON TABLE public.dead_letters TO tierledger_service;
 
 GRANT UPDATE(ended_at) ON TABLE public.dead_letters TO tierledger_service;
 
-GRANT SELECT,INSERT ON TABLE public.deliveries TO tierledger_service;
+GRANT SELECT,INSERT,DELETE ON TABLE public.deliveries TO tierledger_service;
 
 GRANT UPDATE(status) ON TABLE public.deliveries TO tierledger_service;
 
@@ -854,7 +852,7 @@ GRANT UPDATE(due_at) ON TABLE public.deliveries TO tierledger_service;
 
 GRANT UPDATE(ended_at) ON TABLE public.deliveries TO tierledger_service;
 
-GRANT SELECT,INSERT ON TABLE public.delivery_attempts TO tierledger_service;
+GRANT SELECT,INSERT,DELETE ON TABLE public.delivery_attempts TO tierledger_service;
 
 GRANT SELECT,INSERT ON TABLE public.entries TO tierledger_service;
 

@@ -46,7 +46,7 @@ type Stream struct {
 // Mark is what's known of a message: where it is, and which entry it has. One that is
 // somebody else's has none, and seq 0.
 type Mark struct {
-	Place   uint64
+	Place   uint64 // its stream sequence
 	Journal ledger.JournalID
 	Seq     ledger.Seq
 	ID      uuid.UUID

@@ -1,7 +1,10 @@
 package outbox
 
-// Backoff is the pause after some failures.
-var Backoff = backoff
+// Backoff is a pause after some failures, and Retry that of a consumer's.
+var (
+	Backoff = backoff
+	Retry   = retry
+)
 
 // InboxStatements are those on inbox, and on what it reads.
 var InboxStatements = map[string]string{

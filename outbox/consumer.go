@@ -50,8 +50,8 @@ type Letter struct {
 	Attempts int
 }
 
-// Retry gives the pause before a further attempt after some have failed.
-func Retry(attempts int) time.Duration { return backoff(attempts, firstRetry, lastRetry) }
+// retry gives the pause before a further attempt after some have failed.
+func retry(attempts int) time.Duration { return backoff(attempts, firstRetry, lastRetry) }
 
 // Message is what a bus delivers: a hint that a journal has an entry. The entry itself is
 // read from the journal, so a message that's lost, repeated, late or made up changes nothing.

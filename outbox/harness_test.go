@@ -100,12 +100,6 @@ func (w *world) connect(o jetstream.Options) {
 	w.must(err)
 }
 
-// stopBus ends the server and the connection.
-func (w *world) stopBus() {
-	w.conn.Close()
-	w.nats.Stop()
-}
-
 // note is a command that records something and moves nothing.
 type note struct{ Text string }
 

@@ -125,7 +125,7 @@ func (i *Inbox) step(ctx context.Context, journal ledger.JournalID, most int) (s
 		}
 		if len(s.events) > 0 && i.Consumer.Effect != nil {
 			acted = true
-			if err := i.effect(bounded, tx, s.events); err != nil {
+			if err := i.guarded(func() error { return i.Consumer.Effect(bounded, tx, s.events) }); err != nil {
 				s.own = own(err, bounded.Err() != nil && ctx.Err() == nil, tx.Conn().IsClosed())
 				return err
 			}
@@ -174,11 +174,11 @@ func (i *Inbox) lock(ctx context.Context, tx pgx.Tx, journal ledger.JournalID, s
 }
 
 // idle tells whether entries needn't be read.
-func (i *Inbox) idle(ctx context.Context, tx pgx.Tx) (bool, error) {
-	if i.Consumer.Idle == nil {
-		return false, nil
+func (i *Inbox) idle(ctx context.Context, tx pgx.Tx) (yes bool, err error) {
+	if i.Consumer.Idle != nil {
+		err = i.guarded(func() error { yes, err = i.Consumer.Idle(ctx, tx); return err })
 	}
-	return i.Consumer.Idle(ctx, tx)
+	return yes, err
 }
 
 // next reads the next entries of the consumer's kinds.
@@ -194,8 +194,8 @@ func (i *Inbox) next(ctx context.Context, tx pgx.Tx, journal ledger.JournalID, a
 	})
 }
 
-// effect has the consumer do what it does. Its panic is an entry's fault like any other.
-func (i *Inbox) effect(ctx context.Context, tx pgx.Tx, events []Event) (err error) {
+// guarded calls a consumer. Its panic is an error like any other, and its stack is logged.
+func (i *Inbox) guarded(call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			i.Log.Error("a consumer panicked", slog.String("consumer", i.Consumer.Name), slog.Any("panic", p),
@@ -203,21 +203,15 @@ func (i *Inbox) effect(ctx context.Context, tx pgx.Tx, events []Event) (err erro
 			err = fmt.Errorf("the consumer panicked: %v", p)
 		}
 	}()
-	return i.Consumer.Effect(ctx, tx, events)
+	return call()
 }
 
-// then tells of what's committed. It's a hint: its panic is logged, and that's all.
+// then tells of what's committed. It's a hint: what goes wrong with it is logged, and that's
+// all.
 func (i *Inbox) then(ctx context.Context, events []Event) {
-	if i.Consumer.Then == nil || len(events) == 0 {
-		return
+	if i.Consumer.Then != nil && len(events) > 0 {
+		_ = i.guarded(func() error { i.Consumer.Then(ctx, events); return nil })
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			i.Log.Error("a consumer's hint panicked", slog.String("consumer", i.Consumer.Name), slog.Any("panic", p),
-				slog.String("stack", string(debug.Stack())))
-		}
-	}()
-	i.Consumer.Then(ctx, events)
 }
 
 // failed counts an attempt; after the last, the entry becomes a dead letter and the
@@ -233,7 +227,7 @@ func (i *Inbox) failed(ctx context.Context, journal ledger.JournalID, s step, ca
 			return err // the effect's failure has taken the row back, if it was a new one
 		}
 		var attempts int
-		err := tx.QueryRow(ctx, sqlFailInbox, i.Consumer.Name, int64(journal), e.Seq, s.attempts, Retry(s.attempts), reason).Scan(&attempts)
+		err := tx.QueryRow(ctx, sqlFailInbox, i.Consumer.Name, int64(journal), e.Seq, s.attempts, retry(s.attempts), reason).Scan(&attempts)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // another process has counted it, or got past it
 		}
@@ -242,9 +236,6 @@ func (i *Inbox) failed(ctx context.Context, journal ledger.JournalID, s step, ca
 		}
 		dead = true
 		l := Letter{Consumer: i.Consumer.Name, Event: e, Reason: reason, Attempts: attempts}
-		if l.Payload, err = e.MarshalJSON(); err != nil {
-			return err
-		}
 		if err := Bury(ctx, tx, l); err != nil {
 			return err
 		}

@@ -81,13 +81,13 @@ func (r *Relay) patrol(ctx context.Context, stream Stream) error {
 	if err != nil {
 		return fmt.Errorf("patrol: %w", err)
 	}
-	type cursor struct {
+	type row struct {
 		Journal int64
 		Seq     ledger.Seq
 		Place   int64
 		There   bool
 	}
-	cursors, err := pgx.CollectRows(rows, pgx.RowToStructByPos[cursor])
+	cursors, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
 	if err != nil {
 		return fmt.Errorf("patrol: %w", err)
 	}

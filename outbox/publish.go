@@ -24,14 +24,14 @@ type chunk struct {
 // publish brings the stream up to date with a journal, from where that's known to stand
 // (nil: it isn't). It returns where the stream stands then, nil when another process has
 // the journal, and whether there's more to publish.
-func (r *Relay) publish(ctx context.Context, journal ledger.JournalID, at *position) (*position, bool, error) {
+func (r *Relay) publish(ctx context.Context, journal ledger.JournalID, at *cursor) (*cursor, bool, error) {
 	stream := r.stream.Load()
 	if stream == nil {
 		return nil, false, nil // the next look at the stream brings the journal back
 	}
 	if at == nil || at.stream != stream.ID {
 		var err error
-		at, err = r.stand(ctx, journal)
+		at, err = r.claim(ctx, journal)
 		if errors.Is(err, errLeft) {
 			return nil, false, nil
 		}
@@ -79,7 +79,7 @@ func (r *Relay) yield(ctx context.Context, c chunk, took time.Duration) {
 
 // idle is the end of a turn that finds nothing to publish: a trouble that the row tells of
 // has passed.
-func (r *Relay) idle(ctx context.Context, journal ledger.JournalID, at *position) (*position, bool, error) {
+func (r *Relay) idle(ctx context.Context, journal ledger.JournalID, at *cursor) (*cursor, bool, error) {
 	if !at.ailing {
 		return at, false, nil
 	}
@@ -93,7 +93,7 @@ func (r *Relay) idle(ctx context.Context, journal ledger.JournalID, at *position
 
 // send publishes what was read, and moves the cursor. Of what's too much for a stream that
 // is nearly full, it sends what fits, and returns ErrFull.
-func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *position, c chunk) (*position, error) {
+func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *cursor, c chunk) (*cursor, error) {
 	whole := len(c.events)
 	place, err := r.Bus.Publish(ctx, at.after, c.events)
 	for errors.Is(err, ErrFull) && len(c.events) > 1 {
@@ -107,7 +107,7 @@ func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *position
 	if r.Then != nil {
 		r.Then(ctx, c.events)
 	}
-	at = &position{stream: at.stream, seq: c.events[len(c.events)-1].Seq, place: place, after: place, lost: at.lost}
+	at = &cursor{stream: at.stream, seq: c.events[len(c.events)-1].Seq, place: place, after: place, lost: at.lost}
 	if err = r.move(ctx, journal, at); err == nil && len(c.events) < whole {
 		err = ErrFull
 	}
@@ -155,7 +155,7 @@ const envelope = 1024
 var errLeft = errors.New("outbox: the lease is another process's")
 
 // move moves the cursor behind what the stream has acknowledged.
-func (r *Relay) move(ctx context.Context, journal ledger.JournalID, at *position) error {
+func (r *Relay) move(ctx context.Context, journal ledger.JournalID, at *cursor) error {
 	var moved int64
 	err := pgx.BeginFunc(ctx, r.Pool, func(tx pgx.Tx) error {
 		q := &pgx.Batch{}
@@ -174,7 +174,7 @@ func (r *Relay) move(ctx context.Context, journal ledger.JournalID, at *position
 }
 
 // published tells the observer.
-func (r *Relay) published(journal ledger.JournalID, at *position, c chunk) {
+func (r *Relay) published(journal ledger.JournalID, at *cursor, c chunk) {
 	if r.Observe == nil {
 		return
 	}

@@ -73,7 +73,7 @@ type Relay struct {
 	holder uuid.UUID
 
 	mu     sync.Mutex
-	turns  map[ledger.JournalID]*turn
+	tracks map[ledger.JournalID]*track
 	queue  chan ledger.JournalID
 	stream atomic.Pointer[Stream]
 
@@ -83,23 +83,23 @@ type Relay struct {
 	trouble atomic.Pointer[string] // why nothing can be published; nil when it can
 }
 
-// turn is what's known of a journal that this process publishes.
-type turn struct {
+// track is what's known of a journal that this process publishes.
+type track struct {
 	waiting   bool // for its pause, or in the queue
 	running   bool
-	again     bool      // something has come while it was running
-	elsewhere bool      // another process has the lease: a scan tells when it's free
-	stale     bool      // what at says may be wrong
-	failures  int       // in a row
-	last      int       // how many entries its last turn published
-	at        *position // where the stream stands; nil when that must be looked up
+	again     bool    // something has come while it was running
+	elsewhere bool    // another process has the lease: a scan tells when it's free
+	stale     bool    // what at says may be wrong
+	failures  int     // in a row
+	last      int     // how many entries its last turn published
+	at        *cursor // where the stream stands; nil when that must be looked up
 }
 
 // NewRelay makes a relay. Run runs it.
 func NewRelay(o RelayOptions) *Relay {
 	return &Relay{
 		RelayOptions: o, holder: uuid.New(),
-		turns: make(map[ledger.JournalID]*turn), queue: make(chan ledger.JournalID, maxBehind),
+		tracks: make(map[ledger.JournalID]*track), queue: make(chan ledger.JournalID, maxBehind),
 		scanned: -1, patrolled: -1,
 	}
 }
@@ -108,33 +108,33 @@ func NewRelay(o RelayOptions) *Relay {
 func (r *Relay) Hint(journal ledger.JournalID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := r.turn(journal); !t.elsewhere {
+	if t := r.track(journal); !t.elsewhere {
 		r.wait(journal, t)
 	}
 }
 
-// found says that a scan has found a journal whose lease can be had. A suspect one's stand
-// is looked up.
+// found says that a scan has found a journal whose lease can be had. Of a
+// suspect one it's asked anew where the stream stands.
 func (r *Relay) found(journal ledger.JournalID, suspect bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.turn(journal)
+	t := r.track(journal)
 	t.stale = t.stale || suspect
 	r.wait(journal, t)
 }
 
-// turn gives the turn of a journal; r is locked.
-func (r *Relay) turn(journal ledger.JournalID) *turn {
-	t := r.turns[journal]
+// track gives the track of a journal; r is locked.
+func (r *Relay) track(journal ledger.JournalID) *track {
+	t := r.tracks[journal]
 	if t == nil {
-		t = &turn{}
-		r.turns[journal] = t
+		t = &track{}
+		r.tracks[journal] = t
 	}
 	return t
 }
 
 // wait has a journal's turn come after a pause; r is locked.
-func (r *Relay) wait(journal ledger.JournalID, t *turn) {
+func (r *Relay) wait(journal ledger.JournalID, t *track) {
 	switch {
 	case t.running:
 		t.again = true
@@ -154,7 +154,7 @@ func (r *Relay) enqueue(journal ledger.JournalID) {
 	case r.queue <- journal:
 	default:
 		r.mu.Lock()
-		r.turns[journal].waiting = false
+		r.tracks[journal].waiting = false
 		r.mu.Unlock()
 	}
 }
@@ -196,7 +196,7 @@ func (r *Relay) work(ctx context.Context) {
 // take gives a journal its turn, and puts it back if there's more.
 func (r *Relay) take(ctx context.Context, journal ledger.JournalID) {
 	r.mu.Lock()
-	t := r.turns[journal]
+	t := r.tracks[journal]
 	if t.stale {
 		t.at = nil
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/outbox"
@@ -55,14 +57,14 @@ func TestAStreamThatHasLostItsEnd(t *testing.T) {
 			w := openRelaying(t, jetstream.Options{})
 			w.write(901, 4)
 			w.write(902, 1)
-			r, stop := w.running(outbox.RelayOptions{})
+			_, stop := w.running(outbox.RelayOptions{})
 			w.full()
 			stop()
 			w.endNATS()
 			putBack := w.keep()
 			w.beginNATS()
 			var seen tally
-			r, stop = w.running(outbox.RelayOptions{Observe: seen.add})
+			r, stop := w.running(outbox.RelayOptions{Observe: seen.add})
 			w.write(901, 3)
 			w.full()
 			w.write(902, 2)
@@ -117,7 +119,7 @@ func TestALostEndWhosePlacesAreTaken(t *testing.T) {
 	// stream's end, such as one of another program version.
 	w.tamper(`UPDATE relays SET stream = 'hidden' WHERE journal_id = 901`)
 	w.write(902, 5)
-	r, stop = w.running(outbox.RelayOptions{Bus: &hooked{Bus: w.bus, onLast: func(_ context.Context, journal ledger.JournalID) error {
+	_, stop = w.running(outbox.RelayOptions{Bus: &hooked{Bus: w.bus, onLast: func(_ context.Context, journal ledger.JournalID) error {
 		if journal == 901 {
 			return errCut
 		}
@@ -310,5 +312,26 @@ func TestMessagesThatAgeAway(t *testing.T) {
 			t.Errorf("of journal %d %d events were published, %d of them again", journal, p.Events, p.Again)
 		}
 	}
+	w.calm(r)
+}
+
+// Somebody limits the stream so that it would drop what nobody has read: it's put back.
+func TestAChangedStreamIsPutBack(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 3)
+	r, _ := w.running(outbox.RelayOptions{})
+	w.full()
+	config := w.stream().CachedInfo().Config
+	config.Discard, config.MaxMsgs = natsjs.DiscardOld, 5
+	_, err := w.jetstream().UpdateStream(t.Context(), config)
+	w.must(err)
+	pgtest.Until(t, "it's put back", func() bool {
+		info, err := w.stream().Info(t.Context())
+		return err == nil && info.Config.Discard == natsjs.DiscardNew && info.Config.MaxMsgs < 0
+	})
+	w.write(901, 20)
+	w.full()
+	w.complete()
 	w.calm(r)
 }

@@ -7,8 +7,8 @@ const (
                OR r.held_until > clock_timestamp() + 2 * $2::interval)`
 
 	// Journals whose entries the stream may not have: new ones, those of another stream, and
-	// those that it's suspected of having lost; and those with a trouble. They come in a circle, the last scan's after
-	// all others.
+	// those that it's suspected of having lost; and those with a trouble. They come in a
+	// circle, the last scan's after all others.
 	sqlBehind = `
 SELECT j.journal_id, coalesce(r.suspect OR r.stream <> $3, false)
 FROM journals j

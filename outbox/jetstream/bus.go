@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -38,6 +40,7 @@ type Options struct {
 	MaxBytes int64
 	// Replicas of the stream in a cluster: 1, 3 or 5.
 	Replicas int
+	Log      *slog.Logger // nil: nowhere
 }
 
 // Bus is an outbox.Bus.
@@ -55,6 +58,9 @@ func NewBus(o Options) (*Bus, error) {
 	js, err := jetstream.New(o.Conn, jetstream.WithDefaultTimeout(callTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: %w", err)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Replicas == 0 {
 		o.Replicas = 1
@@ -130,12 +136,24 @@ func (b *Bus) Stream(ctx context.Context) (outbox.Stream, error) {
 		b.lost()
 		return outbox.Stream{}, err
 	}
+	if want := b.config(); changed(info.Config, want) {
+		b.lost() // the next look puts it back
+		b.Log.Warn("the stream's configuration was changed; it's put back", slog.String("stream", want.Name))
+	}
 	return outbox.Stream{
 		ID:      b.Options.Stream + " " + info.Created.UTC().Format(time.RFC3339Nano),
 		First:   info.State.FirstSeq,
 		Last:    info.State.LastSeq,
 		Session: session,
 	}, nil
+}
+
+// changed tells whether a stream's configuration lets it lose, refuse or miss events that
+// it shouldn't. Its age and size aren't compared: two processes may have been told different
+// ones, while they're changed.
+func changed(has, want jetstream.StreamConfig) bool {
+	return has.Discard != want.Discard || has.Retention != want.Retention || has.MaxMsgs > 0 || has.MaxMsgsPerSubject > 0 || has.MaxMsgSize > 0 ||
+		!has.AllowAtomicPublish || !slices.Equal(has.Subjects, want.Subjects)
 }
 
 // Seen says that what the stream lost up to a session is known.

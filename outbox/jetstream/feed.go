@@ -39,6 +39,8 @@ type Feed struct {
 	subjects []string           // that it's for
 }
 
+var _ outbox.Feed = (*Feed)(nil)
+
 // Feed makes the feed of a consumer. Want gives what it's told of: kinds, or families of
 // kinds such as order.*; all of them is *.*. It's asked before each wait, and nothing comes
 // while it wants nothing. Feed doesn't ask the server anything.

@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tierledger/tierledger/ledger"
-	"github.com/tierledger/tierledger/outbox"
 )
 
 const (
@@ -122,10 +121,9 @@ func (a *Alarms) open(ctx context.Context) (jetstream.Consumer, error) {
 // oldest are forgotten.
 const wakeBytes = 32 << 20
 
+// lost forgets the consumer, so that it's made anew if it's gone.
 func (a *Alarms) lost() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.consumer = nil
 }
-
-var _ outbox.Feed = (*Feed)(nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 )
 
-// position is where a journal stands in a stream.
-type position struct {
+// cursor is where a journal stands in a stream.
+type cursor struct {
 	stream string
 	seq    ledger.Seq // of the last entry that the stream has
 	place  uint64     // of its message; 0 when the stream has none
@@ -28,10 +28,10 @@ var (
 	errGap     = errors.New("the journal has a gap")
 )
 
-// stand takes the lease of a journal, and looks where the stream stands. Nil: another
+// claim takes the lease of a journal, and looks where the stream stands. Nil: another
 // process has it.
-func (r *Relay) stand(ctx context.Context, journal ledger.JournalID) (*position, error) {
-	var row position
+func (r *Relay) claim(ctx context.Context, journal ledger.JournalID) (*cursor, error) {
+	var row cursor
 	var suspect bool
 	err := r.Pool.QueryRow(ctx, sqlClaim, r.holder, lease, int64(journal)).Scan(&row.seq, &row.stream, &row.place, &suspect, &row.ailing)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -40,7 +40,7 @@ func (r *Relay) stand(ctx context.Context, journal ledger.JournalID) (*position,
 	if err != nil {
 		return nil, fmt.Errorf("take the lease: %w", err)
 	}
-	at, err := r.find(ctx, journal, row)
+	at, err := r.locate(ctx, journal, row)
 	if err != nil {
 		return nil, fmt.Errorf("look at the stream: %w", err)
 	}
@@ -58,10 +58,10 @@ func (r *Relay) stand(ctx context.Context, journal ledger.JournalID) (*position,
 	return at, nil
 }
 
-// find looks where the stream stands, given where it stood. Only messages that go on from
+// locate looks where the stream stands, given where it stood. Only messages that go on from
 // there are taken for ours: somebody else may have published to the journal's subjects, and
 // be it copies of our own.
-func (r *Relay) find(ctx context.Context, journal ledger.JournalID, was position) (*position, error) {
+func (r *Relay) locate(ctx context.Context, journal ledger.JournalID, was cursor) (*cursor, error) {
 	last, err := r.Bus.Last(ctx, journal)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (r *Relay) find(ctx context.Context, journal ledger.JournalID, was position
 	if err != nil {
 		return nil, err
 	}
-	at := &position{stream: stream.ID, after: last.Place}
+	at := &cursor{stream: stream.ID, after: last.Place}
 	if was.stream == stream.ID {
 		if was.place == 0 || was.place < stream.First { // it had none, or none that the stream still keeps
 			at.seq, at.place = was.seq, was.place
@@ -100,8 +100,8 @@ func (r *Relay) find(ctx context.Context, journal ledger.JournalID, was position
 	return at, r.ours(ctx, last)
 }
 
-// walk goes on from a position over the journal's messages after it.
-func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *position) error {
+// walk goes on from a cursor over the journal's messages after it.
+func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor) error {
 	for place := at.place; place < at.after; {
 		mark, err := r.Bus.Next(ctx, journal, place)
 		if err != nil || mark.Place == 0 {
