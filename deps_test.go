@@ -37,9 +37,10 @@ outbox              fault internal/pg ledger
 outbox/jetstream    ledger outbox
 keyring
 tickets             fault internal/pg ledger buckets orders keyring outbox
+subscribers         fault internal/pg ledger buckets payments keyring outbox
 httpapi             fault ledger buckets seats quota holds payments cases orders recon
 
-internal/verify     internal/pg ledger buckets seats quota holds cases orders recon outbox tickets
+internal/verify     internal/pg ledger buckets seats quota holds cases orders recon outbox tickets subscribers
 internal/export     internal/pg ledger buckets
 internal/chartfile  fault ledger seats
 internal/service    migrations internal/pg ledger buckets seats quota holds payments payments/sim cases orders recon httpapi
@@ -116,10 +117,11 @@ var measuring = []string{
 	"ledger/batch.go", "ledger/committer.go",
 	"seats/charts.go", "seats/follow.go", "seats/house.go", "seats/maps.go", "seats/snapshot.go", // how old what's remembered is
 	"outbox/publish.go", "outbox/jetstream/feed.go", // how long publishing took, and how long to wait
+	"subscribers/line.go", "subscribers/send.go", "subscribers/work.go", // how long a call took, and when a subscriber is tried again
 }
 
 func TestProcessClockDecidesNothing(t *testing.T) {
-	for _, domain := range []string{"ledger", "buckets", "seats", "quota", "holds", "cases", "orders", "recon", "outbox", "tickets"} {
+	for _, domain := range []string{"ledger", "buckets", "seats", "quota", "holds", "cases", "orders", "recon", "outbox", "tickets", "subscribers"} {
 		for _, f := range sources(t, domain) {
 			if slices.Contains(measuring, f.name) {
 				continue

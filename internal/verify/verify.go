@@ -20,6 +20,7 @@ import (
 	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/recon"
 	"github.com/tierledger/tierledger/seats"
+	"github.com/tierledger/tierledger/subscribers"
 	"github.com/tierledger/tierledger/tickets"
 )
 
@@ -128,7 +129,7 @@ func (v *verifier) prepare(ctx context.Context) error {
 func (v *verifier) run(ctx context.Context) error {
 	v.summary.OK = true
 	for _, c := range slices.Concat(ledger.Checks(), buckets.Checks(), seats.Checks(), quota.Checks(), holds.Checks(), cases.Checks(),
-		orders.Checks(), recon.Checks(), outbox.Checks(), tickets.Checks()) {
+		orders.Checks(), recon.Checks(), outbox.Checks(), tickets.Checks(), subscribers.Checks()) {
 		err := v.check(c.Name, c.Says, func(journal *ledger.JournalID, violated func(string)) error {
 			rows, err := v.tx.Query(ctx, c.SQL, journal)
 			if err != nil {
