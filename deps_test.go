@@ -38,19 +38,19 @@ outbox/jetstream    ledger outbox
 keyring
 tickets             fault internal/pg ledger buckets orders keyring outbox
 subscribers         fault internal/pg ledger buckets payments keyring outbox
-httpapi             fault ledger buckets seats quota holds payments cases orders recon
+httpapi             fault ledger buckets seats quota holds payments cases orders recon outbox tickets subscribers
 
 internal/verify     internal/pg ledger buckets seats quota holds cases orders recon outbox tickets subscribers
 internal/export     internal/pg ledger buckets
 internal/chartfile  fault ledger seats
-internal/service    migrations internal/pg ledger buckets seats quota holds payments payments/sim cases orders recon httpapi
+internal/service    migrations internal/pg ledger buckets seats quota holds payments payments/sim cases orders recon outbox outbox/jetstream keyring tickets subscribers httpapi
 internal/embedded
 internal/pgtest     fault migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
 internal/load
 internal/sale       internal/load
 internal/bench      fault migrations internal/pg ledger buckets quota holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale
 
-cmd/tierledger      migrations ledger buckets seats quota payments payments/sim keyring httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
+cmd/tierledger      migrations ledger buckets seats quota payments payments/sim outbox keyring httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
 `
 
 func TestImportsPointUpward(t *testing.T) {

@@ -16,9 +16,12 @@ import (
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/outbox"
 	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/recon"
 	"github.com/tierledger/tierledger/seats"
+	"github.com/tierledger/tierledger/subscribers"
+	"github.com/tierledger/tierledger/tickets"
 )
 
 // requestTimeout bounds a call, from its head to its answer. It's longer than a
@@ -27,15 +30,18 @@ const requestTimeout = 10 * time.Second
 
 // Config is what the API stands on. The ledger, its reader and the stores are required.
 type Config struct {
-	Ledger *ledger.Ledger
-	Reader *ledger.Reader
-	Events *buckets.Store
-	Seats  *seats.Store
-	Maps   *seats.Maps
-	Quotas *quota.Store
-	Holds  *holds.Store
-	Orders *orders.Store
-	Recon  *recon.Store
+	Ledger      *ledger.Ledger
+	Reader      *ledger.Reader
+	Events      *buckets.Store
+	Seats       *seats.Store
+	Maps        *seats.Maps
+	Quotas      *quota.Store
+	Holds       *holds.Store
+	Orders      *orders.Store
+	Recon       *recon.Store
+	Tickets     *tickets.Store
+	Subscribers *subscribers.Store
+	Letters     *outbox.Letters
 
 	// Keys tells who may call; nil knows nobody.
 	Keys *Keys
@@ -50,10 +56,12 @@ type Config struct {
 	Version string       // of the program, for /version
 }
 
-// Check is something that must work before calls should come here.
+// Check is something that must work before calls should come here; one that's advisory is
+// told, and calls should come all the same.
 type Check struct {
-	Name  string
-	Probe func(context.Context) error
+	Name     string
+	Probe    func(context.Context) error
+	Advisory bool
 }
 
 // api serves the routes.

@@ -77,6 +77,15 @@ const mayCall = `
 	GET   /v1/events/none/accounts                  . f o u a
 	GET   /v1/events/none/accounts/held             . f o u a
 	GET   /v1/events/none/accounts/held/postings    . f o u a
+	GET   /v1/dead-letters                          . f o u a
+	GET   /v1/dead-letters/none                     . f o u a
+	GET   /v1/dead-letters/replays                  . f o u a
+	POST  /v1/dead-letters/replays                  . f o . a
+	GET   /v1/dead-letters/replays/none             . f o u a
+	POST  /v1/dead-letters/replays/none/approve     . f . . a
+	POST  /v1/dead-letters/replays/none/reject      . f . . a
+	POST  /v1/dead-letters/replays/none/stop        . f o . a
+	POST  /v1/dead-letters/replays/none/resume      . f o . a
 	GET   /v1/events/none/trial-balance             . f o u a`
 
 func TestRoles(t *testing.T) {
@@ -95,7 +104,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
-	for _, open := range []string{"/healthz", "/readyz", "/metrics", "/openapi.yaml", "/version"} {
+	for _, open := range []string{"/healthz", "/readyz", "/metrics", "/openapi.yaml", "/asyncapi.yaml", "/version"} {
 		w.get(open).is(200)
 	}
 	w.post("/v1/events", "k", `{}`, "Authorization", "Bearer "+secrets["b"]).

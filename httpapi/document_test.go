@@ -24,17 +24,20 @@ import (
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
+	"github.com/tierledger/tierledger/outbox"
 	"github.com/tierledger/tierledger/payments"
 	"github.com/tierledger/tierledger/quota"
 	"github.com/tierledger/tierledger/recon"
 	"github.com/tierledger/tierledger/seats"
+	"github.com/tierledger/tierledger/subscribers"
+	"github.com/tierledger/tierledger/tickets"
 )
 
 // defs are all codes that a caller can meet.
 func defs() []*fault.Def {
 	return slices.Concat([]*fault.Def{fault.ErrInternal, fault.ErrInvalidRequest},
 		Defs(), pg.Defs(), ledger.Defs(), buckets.Defs(), seats.Defs(), holds.Defs(),
-		payments.Defs(), orders.Defs(), cases.Defs(), recon.Defs(), quota.Defs())
+		payments.Defs(), orders.Defs(), cases.Defs(), recon.Defs(), quota.Defs(), outbox.Defs(), tickets.Defs(), subscribers.Defs())
 }
 
 func model(t *testing.T) *v3.Document {

@@ -26,6 +26,7 @@ import (
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/internal/service"
 	"github.com/tierledger/tierledger/payments"
+	"github.com/tierledger/tierledger/subscribers"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -38,6 +39,8 @@ type world struct {
 	stores service.Stores
 	url    string
 	log    *safeBuffer
+
+	subscribers *subscribers.Store
 }
 
 // serve starts a world. The configuration may be changed first. Tests with worlds
@@ -46,6 +49,7 @@ func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	t.Helper()
 	t.Parallel()
 	w := &world{t: t, db: pgtest.New(t), log: &safeBuffer{}}
+	w.db.Check(described)
 	metrics := httpapi.NewMetrics()
 	var provider *payments.Client
 	w.bank, provider = newBank(t)
@@ -53,9 +57,10 @@ func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	metrics.SetQueueDepth(s.Ledger.Waiting)
 	s.Quotas.Observe = metrics.ObserveMove
 	w.stores = s
+	w.subscribers = w.newSubscribers(s, metrics)
 	c := httpapi.Config{
 		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
-		Quotas: s.Quotas, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
+		Quotas: s.Quotas, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon, Letters: s.Letters, Tickets: s.Tickets, Subscribers: w.subscribers,
 		LoopbackAdmin: true, Metrics: metrics, Version: "test",
 		Log: slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

@@ -39,8 +39,10 @@ type Metrics struct {
 	behind   prometheus.Gauge
 	depth    atomic.Pointer[func() int]
 
-	money moneyMetrics
-	quota quotaMetrics
+	money    moneyMetrics
+	quota    quotaMetrics
+	outbox   outboxMetrics
+	webhooks webhookMetrics
 }
 
 // NewMetrics makes metrics in a registry of their own, with those of the runtime
@@ -78,6 +80,8 @@ func NewMetrics() *Metrics {
 		m.snapshots, m.failures, m.overdue, m.behind, depth,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry, m.money, m.quota = registry, newMoneyMetrics(registry), newQuotaMetrics(registry)
+	m.outbox = newOutboxMetrics(registry)
+	m.webhooks = newWebhookMetrics(registry)
 	return m
 }
 

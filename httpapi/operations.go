@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"context"
-	_ "embed" // the document
+	_ "embed" // the documents
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -18,9 +18,17 @@ const probeTimeout = 2 * time.Second
 //go:embed openapi.yaml
 var document []byte
 
+//go:embed asyncapi.yaml
+var eventsDocument []byte
+
 // getDocument serves the description of this API.
 func (a *api) getDocument(context.Context, *call) (answer, error) {
 	return answer{status: http.StatusOK, kind: typeYAML, body: document}, nil
+}
+
+// getEventsDocument serves the description of what is published.
+func (a *api) getEventsDocument(context.Context, *call) (answer, error) {
+	return answer{status: http.StatusOK, kind: typeYAML, body: eventsDocument}, nil
 }
 
 // getHealth says that the process is alive, whatever else isn't.
@@ -81,7 +89,7 @@ func (a *api) getReadiness(ctx context.Context, c *call) (answer, error) {
 	for i, err := range errs {
 		view.Checks[i] = readiness{a.Ready[i].Name, err == nil}
 		if err != nil {
-			view.Ready = false
+			view.Ready = view.Ready && a.Ready[i].Advisory
 			a.Log.LogAttrs(ctx, slog.LevelWarn, "wasn't ready",
 				append(c.attributes(), slog.String("check", a.Ready[i].Name), slog.Any("error", err))...)
 		}

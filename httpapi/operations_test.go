@@ -28,6 +28,9 @@ func TestOperations(t *testing.T) {
 	if !strings.HasPrefix(string(document.body), "openapi: 3.1.") || document.header.Get("Content-Type") != "application/yaml" {
 		t.Errorf("the document is %.40s of type %s", document.body, document.header.Get("Content-Type"))
 	}
+	if events := w.get("/asyncapi.yaml").is(200); !strings.HasPrefix(string(events.body), "asyncapi: 3.0.") {
+		t.Errorf("the document of events is %.40s", events.body)
+	}
 }
 
 func TestReadiness(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -107,4 +109,26 @@ func listed[T any](p cursor, items []T, position func(T) string) (answer, error)
 		view.Data = []T{}
 	}
 	return found(view)
+}
+
+// timePosition is where a list that's ordered by time goes on: at the last item, of which
+// others may share the time.
+func timePosition(at time.Time, id uuid.UUID) string {
+	return at.Format(time.RFC3339Nano) + " " + id.String()
+}
+
+// beforeTime reads such a position; zero values at the list's beginning.
+func (p *cursor) beforeTime() (at time.Time, id uuid.UUID, err error) {
+	if p.After == "" {
+		return at, id, nil
+	}
+	text, last, _ := strings.Cut(p.After, " ")
+	at, err = time.Parse(time.RFC3339Nano, text)
+	if err != nil || at.IsZero() {
+		return at, id, badCursor()
+	}
+	if id, err = uuid.Parse(last); err != nil {
+		return at, id, badCursor()
+	}
+	return at, id, nil
 }

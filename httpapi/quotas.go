@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -114,7 +112,7 @@ func (a *api) listMoves(ctx context.Context, c *call) (answer, error) {
 		Status: quota.Status(c.query.Get("status")), Tier: ledger.Unit(c.query.Get("tier")),
 		Cause: quota.Cause(c.query.Get("cause")), Limit: page.Limit + 1,
 	}
-	if filter.Before, filter.Last, err = page.beforeMove(); err != nil {
+	if filter.Before, filter.Last, err = page.beforeTime(); err != nil {
 		return answer{}, err
 	}
 	switch {
@@ -127,23 +125,7 @@ func (a *api) listMoves(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return listed(page, moves, func(m *quota.Move) string { return m.AskedAt.Format(time.RFC3339Nano) + " " + m.ID.String() })
-}
-
-// beforeMove reads the position in a history; zero values at its beginning.
-func (p *cursor) beforeMove() (at time.Time, id uuid.UUID, err error) {
-	if p.After == "" {
-		return at, id, nil
-	}
-	text, last, _ := strings.Cut(p.After, " ")
-	at, err = time.Parse(time.RFC3339Nano, text)
-	if err != nil || at.IsZero() {
-		return at, id, badCursor()
-	}
-	if id, err = uuid.Parse(last); err != nil {
-		return at, id, badCursor()
-	}
-	return at, id, nil
+	return listed(page, moves, func(m *quota.Move) string { return timePosition(m.AskedAt, m.ID) })
 }
 
 func (a *api) getMove(ctx context.Context, c *call) (answer, error) {

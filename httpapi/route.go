@@ -33,6 +33,10 @@ func (a *api) table() []route {
 		cases = "/v1/recon/cases"
 		move  = "/v1/quota-moves/{move_id}"
 		lot   = event + "/allotments/{allotment}"
+		dead  = "/v1/dead-letters"
+		redo  = dead + "/replays/{replay_id}"
+		subs  = "/v1/subscriptions"
+		sub   = subs + "/{subscription_id}"
 	)
 	list := func(filters ...string) []string { return append(filters, "limit", "cursor") }
 	return []route{
@@ -55,6 +59,9 @@ func (a *api) table() []route {
 		{http.MethodPost, order + "/refunds", posts, nil, a.refundOrder},
 		{http.MethodGet, order, sees, nil, a.getOrder},
 		{http.MethodGet, "/v1/orders", sees, list("event", "customer", "status"), a.listOrders},
+		{http.MethodGet, order + "/tickets", sees, list(), a.listTickets},
+		{http.MethodGet, "/v1/tickets/{ticket_id}", sees, nil, a.getTicket},
+		{http.MethodGet, "/v1/ticket-keys", 0, nil, a.getTicketKeys},
 		{http.MethodPost, "/v1/webhooks/{provider}", 0, nil, a.receiveWebhook},
 
 		{http.MethodGet, cases, reviews, list("event", "status", "reason", "age"), a.listCases},
@@ -83,6 +90,18 @@ func (a *api) table() []route {
 		{http.MethodPost, lot + "/codes", runs, nil, a.addCodes},
 		{http.MethodPost, lot + "/close", runs, nil, a.closeAllotment},
 
+		{http.MethodPost, subs, runs, nil, a.createSubscription},
+		{http.MethodGet, subs, reviews, list(), a.listSubscriptions},
+		{http.MethodGet, sub, reviews, nil, a.getSubscription},
+		{http.MethodPatch, sub, runs, nil, a.changeSubscription},
+		{http.MethodPost, sub + "/rotate-secret", runs, nil, a.rotateSecret},
+		{http.MethodPost, sub + "/enable", runs, nil, a.enableSubscription},
+		{http.MethodPost, sub + "/disable", runs, nil, a.disableSubscription},
+		{http.MethodPost, sub + "/test", runs, nil, a.testSubscription},
+		{http.MethodGet, sub + "/deliveries", reviews, list("status"), a.listDeliveries},
+		{http.MethodPost, sub + "/deliveries/resend", runs, []string{"dry_run"}, a.resendDeliveries},
+		{http.MethodGet, sub + "/deliveries/{journal}/{seq}", reviews, nil, a.getDelivery},
+
 		{http.MethodPost, event + "/entries", posts, []string{"dry_run"}, a.postEntry},
 		{http.MethodGet, event + "/entries", reviews, list("lane"), a.listEntries},
 		{http.MethodGet, event + "/entries/{seq}", reviews, []string{"lane"}, a.getEntry},
@@ -91,10 +110,21 @@ func (a *api) table() []route {
 		{http.MethodGet, event + "/accounts/{code}/postings", reviews, list("lane", "unit"), a.listPostings},
 		{http.MethodGet, event + "/trial-balance", reviews, []string{"at", "lane"}, a.getTrialBalance},
 
+		{http.MethodGet, dead + "/replays", reviews, list("action", "status"), a.listReplays},
+		{http.MethodPost, dead + "/replays", runs | posts, []string{"dry_run"}, a.requestReplay},
+		{http.MethodGet, redo, reviews, nil, a.getReplay},
+		{http.MethodPost, redo + "/approve", posts, nil, a.approveReplay},
+		{http.MethodPost, redo + "/reject", posts, nil, a.rejectReplay},
+		{http.MethodPost, redo + "/stop", runs | posts, nil, a.stopReplay},
+		{http.MethodPost, redo + "/resume", runs | posts, nil, a.resumeReplay},
+		{http.MethodGet, dead, reviews, list(letterFilters...), a.listLetters},
+		{http.MethodGet, dead + "/{letter_id}", reviews, nil, a.getLetter},
+
 		{http.MethodGet, "/healthz", 0, nil, a.getHealth},
 		{http.MethodGet, "/readyz", 0, nil, a.getReadiness},
 		{http.MethodGet, "/metrics", 0, nil, a.getMetrics},
 		{http.MethodGet, "/openapi.yaml", 0, nil, a.getDocument},
+		{http.MethodGet, "/asyncapi.yaml", 0, nil, a.getEventsDocument},
 		{http.MethodGet, "/version", 0, nil, a.getVersion},
 	}
 }

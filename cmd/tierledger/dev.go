@@ -16,6 +16,7 @@ type devOptions struct {
 	data      string
 	ephemeral bool
 	keysFile  string
+	natsAt    string
 	level     slog.LevelVar
 }
 
@@ -29,6 +30,9 @@ func devCommand() *cobra.Command {
 API, and a simulated payment provider below /sim. It needs PostgreSQL's programs on the
 machine, nothing set up. The store stays in --data and is found again by the next dev;
 other commands find it there too, even while dev runs.
+
+Entries are published to that NATS, which only dev itself reaches unless --nats-listen
+says where it listens. Whoever reaches it may do anything with its streams.
 
 Calls from this machine may come without a key and are admin, so never expose dev.
 "ready URL" on standard output says that it serves. Ctrl-C stops everything in order;
@@ -46,6 +50,7 @@ Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 it couldn't start or broke, 2 wron
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to serve on; port 0 takes a free one")
 	flags.StringVar(&o.data, "data", defaultStore, "store `DIR`, created if missing")
 	flags.BoolVar(&o.ephemeral, "ephemeral", false, "use a temporary store and remove it at the end")
+	flags.StringVar(&o.natsAt, "nats-listen", "", "`ADDRESS` on which other programs of this machine reach NATS, to read the events (default: none)")
 	flags.StringVar(&o.keysFile, "keys", "", "`FILE` of API keys, for calls that do give one")
 	c.MarkFlagsMutuallyExclusive("data", "ephemeral")
 	logFlag(c, &o.level, slog.LevelWarn)
@@ -72,7 +77,7 @@ func (o *devOptions) sandbox(stderr io.Writer) sandboxOptions {
 		data = ""
 	}
 	return sandboxOptions{
-		listen: o.listen, data: data, keysFile: o.keysFile,
+		listen: o.listen, data: data, keysFile: o.keysFile, natsListen: o.natsAt,
 		log: newLog(stderr, &o.level),
 		say: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) },
 	}

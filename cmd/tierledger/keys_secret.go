@@ -17,8 +17,9 @@ func newSecretCommand() *cobra.Command {
 		Long: `secret makes a secret and prints it, this once, for serve's --secret-keys (or
 TIERLEDGER_SECRET_KEYS). Tickets are signed with it, and what must not be read in the
 database is sealed with it: whoever has it can make tickets, and whoever loses it can't
-open what was sealed. To change it without a gap put the new one in front, with a comma,
-and keep the old one as long as there are tickets of it to be verified.
+open what was sealed. To change it without a gap put the new one behind the old one, with a
+comma; when gates have its key put it in front; and keep the old one as long as there are
+tickets of it to be verified, or secrets to be opened.
 
 Exit codes: 0 printed, 1 it failed, 2 wrong usage.`,
 		Example: `  tierledger keys secret

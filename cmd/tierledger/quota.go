@@ -41,9 +41,9 @@ auditor or finance will do too.`,
 	return c
 }
 
-// quotaOptions are the flags that quota commands share. Each has those that mean
+// apiOptions are the flags that commands of the API share. Each has those that mean
 // something to it.
-type quotaOptions struct {
+type apiOptions struct {
 	service remote
 	asJSON  bool
 	key     string // under which a change is made
@@ -53,7 +53,7 @@ type quotaOptions struct {
 }
 
 // reading makes a command of one that only reads.
-func (o *quotaOptions) reading(c *cobra.Command, run func(c *cobra.Command, args []string) error) *cobra.Command {
+func (o *apiOptions) reading(c *cobra.Command, run func(c *cobra.Command, args []string) error) *cobra.Command {
 	c.Flags().BoolVar(&o.asJSON, "json", false, "print what the API answers")
 	o.service.flags(c)
 	configFlag(c)
@@ -70,7 +70,7 @@ func (o *quotaOptions) reading(c *cobra.Command, run func(c *cobra.Command, args
 }
 
 // changing makes a command of one that changes something.
-func (o *quotaOptions) changing(c *cobra.Command, run func(c *cobra.Command, args []string) error) *cobra.Command {
+func (o *apiOptions) changing(c *cobra.Command, run func(c *cobra.Command, args []string) error) *cobra.Command {
 	c.Flags().StringVar(&o.key, "idempotency-key", "", "`KEY` of this change; the same for a repeat (default: made up)")
 	return o.reading(c, func(c *cobra.Command, args []string) error {
 		if !c.Flags().Changed("if-match") {
@@ -88,15 +88,15 @@ func (o *quotaOptions) changing(c *cobra.Command, run func(c *cobra.Command, arg
 	})
 }
 
-func (o *quotaOptions) reasonFlag(c *cobra.Command) {
+func (o *apiOptions) reasonFlag(c *cobra.Command) {
 	c.Flags().StringVar(&o.reason, "reason", "", "`TEXT` that says why, for the history")
 }
 
-func (o *quotaOptions) dryRunFlag(c *cobra.Command) {
+func (o *apiOptions) dryRunFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "tell what would happen, and change nothing")
 }
 
-func (o *quotaOptions) ifMatchFlag(c *cobra.Command, of string) {
+func (o *apiOptions) ifMatchFlag(c *cobra.Command, of string) {
 	o.ifMatch = new(int64)
 	c.Flags().Int64Var(o.ifMatch, "if-match", 0, "only if "+of+" still has this `VERSION`")
 }
@@ -131,7 +131,7 @@ func tellJSON(w io.Writer, body []byte) error {
 }
 
 // tellText prints what a command made, or what the API answered.
-func (o *quotaOptions) tellText(w io.Writer, answer []byte, text string) error {
+func (o *apiOptions) tellText(w io.Writer, answer []byte, text string) error {
 	if o.asJSON {
 		return tellJSON(w, answer)
 	}

@@ -14,7 +14,7 @@ import (
 
 // allotOptions are the flags of quota allot.
 type allotOptions struct {
-	quotaOptions
+	apiOptions
 	tiers    []string
 	name     string
 	opens    string
@@ -120,7 +120,7 @@ func (o *allotOptions) run(c *cobra.Command, event, allotment string) error {
 }
 
 // goesOn says how to go on with what's done in steps, the first of which may stand.
-func (o *quotaOptions) goesOn(err error) error {
+func (o *apiOptions) goesOn(err error) error {
 	var refused *refusal
 	switch {
 	case errors.As(err, &openOutcome{}):
@@ -149,7 +149,7 @@ func allottedText(event string, a allotted, codes int) string {
 
 // closeCommand makes the quota close command.
 func closeCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	c := &cobra.Command{
 		Use:   "close EVENT ALLOTMENT",
 		Short: "End an allotment; what's free becomes everybody's",

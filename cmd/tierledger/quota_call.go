@@ -18,7 +18,7 @@ func read(event, path string, query url.Values) ask {
 }
 
 // change makes the request of a change, or of its dry run.
-func (o *quotaOptions) change(method, event, path string, body any) ask {
+func (o *apiOptions) change(method, event, path string, body any) ask {
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err) // the bodies have nothing that can't be JSON
@@ -39,7 +39,7 @@ func eventPath(event, rest string, args ...any) string {
 // what it says is also read into the struct that dst points to, unless that's nil. Errors
 // say what to do next: after a change whose outcome isn't known, under which key to repeat
 // it.
-func (o *quotaOptions) send(c *cobra.Command, q ask, dst any) ([]byte, error) {
+func (o *apiOptions) send(c *cobra.Command, q ask, dst any) ([]byte, error) {
 	show, end := tellSending(c.ErrOrStderr())
 	defer end()
 	got, unknown, err := o.service.deliver(c.Context(), q, func(state string) { show("%s", state) })

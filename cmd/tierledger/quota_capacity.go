@@ -10,7 +10,7 @@ import (
 
 // capacityCommand makes the quota capacity command.
 func capacityCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	c := &cobra.Command{
 		Use:   "capacity EVENT TIER N",
 		Short: "Change how many tickets a tier has",
@@ -36,7 +36,7 @@ Exit codes: 0 changed, 1 it was refused or failed, 2 wrong usage.`,
 }
 
 // resize changes a tier's capacity.
-func (o *quotaOptions) resize(c *cobra.Command, event, tier string, n int64) error {
+func (o *apiOptions) resize(c *cobra.Command, event, tier string, n int64) error {
 	body := struct {
 		Quantity int64 `json:"quantity"`
 	}{n}

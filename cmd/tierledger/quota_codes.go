@@ -25,7 +25,7 @@ type codeUses struct {
 
 // codesCommand makes the quota codes command.
 func codesCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	var codes codeFlags
 	c := &cobra.Command{
 		Use:   "codes EVENT ALLOTMENT [CODE=USES ...]",
@@ -119,7 +119,7 @@ func pair(where, text, example string) (name string, n int64, err error) {
 
 // addCodes adds the codes that come after the first so many, in requests that each have a
 // key made of the command's: a repeat of the command repeats them.
-func (o *quotaOptions) addCodes(c *cobra.Command, event, allotment string, codes []codeUses, before int) error {
+func (o *apiOptions) addCodes(c *cobra.Command, event, allotment string, codes []codeUses, before int) error {
 	path := eventPath(event, "/allotments/%s/codes", url.PathEscape(allotment))
 	for from := before; from < len(codes); from += codesAtOnce {
 		body := struct {

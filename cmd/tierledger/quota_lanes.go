@@ -11,7 +11,7 @@ import (
 
 // lanesCommand makes the quota lanes command.
 func lanesCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	c := &cobra.Command{
 		Use:   "lanes EVENT [N]",
 		Short: "Split an event into N lanes, or merge it back",
@@ -48,7 +48,7 @@ Exit codes: 0 done, or told, 1 it was refused or failed, 2 wrong usage.`,
 }
 
 // tellLanes reads how an event is split.
-func (o *quotaOptions) tellLanes(c *cobra.Command, event string) error {
+func (o *apiOptions) tellLanes(c *cobra.Command, event string) error {
 	for _, flag := range []string{"reason", "dry-run", "if-match", "idempotency-key"} {
 		if c.Flags().Changed(flag) {
 			return usagef("--%s is for a change: give the number of lanes too", flag)
@@ -63,7 +63,7 @@ func (o *quotaOptions) tellLanes(c *cobra.Command, event string) error {
 }
 
 // split changes the number of lanes in use.
-func (o *quotaOptions) split(c *cobra.Command, event string, n int64) error {
+func (o *apiOptions) split(c *cobra.Command, event string, n int64) error {
 	body := struct {
 		Lanes  int64  `json:"lanes"`
 		Reason string `json:"reason"`

@@ -14,7 +14,7 @@ import (
 
 // moveOptions are the flags of quota move.
 type moveOptions struct {
-	quotaOptions
+	apiOptions
 	tier, from, to string
 	quantity, upTo int64
 }
@@ -89,7 +89,7 @@ type moveBody struct {
 }
 
 // move asks for a move and tells what came of it.
-func (o *quotaOptions) move(c *cobra.Command, event string, body moveBody) error {
+func (o *apiOptions) move(c *cobra.Command, event string, body moveBody) error {
 	var m quota.Move
 	answer, err := o.send(c, o.change(http.MethodPost, event, eventPath(event, "/quota-moves"), body), &m)
 	if err != nil {
@@ -153,7 +153,7 @@ func bucketName(b quota.Bucket, anyLane bool) string {
 
 // approveCommand makes the quota approve command.
 func approveCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	c := &cobra.Command{
 		Use:   "approve MOVE_ID",
 		Short: "Approve a move that waits for it",
@@ -169,7 +169,7 @@ Exit codes: 0 moved, 1 it was refused or failed, 2 wrong usage.`,
 
 // rejectCommand makes the quota reject command.
 func rejectCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	c := &cobra.Command{
 		Use:   "reject MOVE_ID",
 		Short: "Reject a move that waits for approval",
@@ -188,7 +188,7 @@ Exit codes: 0 rejected, 1 it was refused or failed, 2 wrong usage.`,
 }
 
 // decide approves or rejects a move.
-func (o *quotaOptions) decide(c *cobra.Command, id, verdict string, body any) error {
+func (o *apiOptions) decide(c *cobra.Command, id, verdict string, body any) error {
 	var m quota.Move
 	answer, err := o.send(c, o.change(http.MethodPost, "", movePath(id)+"/"+verdict, body), &m)
 	if err != nil {

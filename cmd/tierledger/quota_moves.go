@@ -14,7 +14,7 @@ import (
 
 // movesCommand makes the quota moves command.
 func movesCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	var status, cause, tier, cursor string
 	var limit int
 	c := &cobra.Command{
@@ -100,7 +100,7 @@ func movesList(page movesPage, more string) string {
 
 // undoCommand makes the quota undo command.
 func undoCommand() *cobra.Command {
-	o := &quotaOptions{}
+	o := &apiOptions{}
 	var upTo, anyLane bool
 	c := &cobra.Command{
 		Use:   "undo MOVE_ID",

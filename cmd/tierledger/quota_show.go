@@ -15,7 +15,7 @@ import (
 
 // showOptions are the flags of quota show.
 type showOptions struct {
-	quotaOptions
+	apiOptions
 	tier  string
 	moves int
 	watch bool

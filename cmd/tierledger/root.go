@@ -92,7 +92,7 @@ Exit codes of every command: 0 done, 1 refused, failed or violated, 2 wrong usag
 		DisableSuggestions: true, // errors are one line
 	}
 	root.AddCommand(devCommand(), demoCommand(), serveCommand(), migrateCommand(), verifyCommand(),
-		exportCommand(), keysCommand(), eventsCommand(), quotaCommand(), benchCommand(), versionCommand())
+		exportCommand(), keysCommand(), eventsCommand(), quotaCommand(), subscriptionsCommand(), dlqCommand(), benchCommand(), versionCommand())
 	return root
 }
 

@@ -14,12 +14,16 @@ import (
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/embedded"
 	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/keyring"
 	"github.com/tierledger/tierledger/migrations"
 	"github.com/tierledger/tierledger/payments/sim"
 )
 
 // simName is the file in the store that keeps the simulated provider's history.
 const simName = "sim.jsonl"
+
+// secretName is the file in the store that keeps the secret which tickets are signed with.
+const secretName = "secret"
 
 const (
 	// startTimeout bounds the start of a sandbox; a first start makes a cluster,
@@ -36,8 +40,10 @@ type sandboxOptions struct {
 	listen   string
 	data     string // store folder; "": a temporary one, removed at the end
 	keysFile string
-	log      *slog.Logger
-	say      func(format string, args ...any) // one line for people
+	// natsListen is where NATS listens; "": nowhere.
+	natsListen string
+	log        *slog.Logger
+	say        func(format string, args ...any) // one line for people
 }
 
 // sandbox is a tierledger with all that it needs, on this machine: a store, a
@@ -130,19 +136,25 @@ func (s *sandbox) startPostgres(ctx context.Context) (err error) {
 // startService starts NATS, the simulated provider and the service. Closing the service comes first at the
 // end, so that whatever it accepted is committed.
 func (s *sandbox) startService(ctx context.Context) error {
-	bus, err := embedded.StartNATS(ctx, embedded.NATSOptions{Dir: s.store.Dir(), Notice: s.notice})
+	bus, err := embedded.StartNATS(ctx, embedded.NATSOptions{Dir: s.store.Dir(), Listen: s.options.natsListen, Notice: s.notice})
 	if err != nil {
 		return err
 	}
 	s.later(func() error { bus.Stop(); return nil })
-	conn, err := bus.Connect()
+	if url := bus.URL(); url != "" {
+		s.options.say("NATS is at %s", url)
+	}
+	conn, err := bus.Connect(service.BusOptions()...)
 	if err != nil {
 		return err
 	}
 	s.later(func() error { conn.Close(); return nil })
 	config := service.Default()
+	if config.Secrets, err = ringOf(filepath.Join(s.store.Dir(), secretName)); err != nil {
+		return err
+	}
 	config.DatabaseURL, config.NATS = s.databaseURL(), conn
-	config.Listen, config.LoopbackAdmin = s.options.listen, true
+	config.Listen, config.LoopbackAdmin, config.WebhooksAllowPrivate = s.options.listen, true, true
 	config.Log, config.Version = s.options.log, version()
 	if s.options.keysFile != "" {
 		if config.Keys, err = httpapi.LoadKeys(s.options.keysFile); err != nil {
@@ -165,6 +177,23 @@ func (s *sandbox) startService(ctx context.Context) error {
 	s.later(provider.Close) // first: the service waits for answers that the provider holds back
 	s.options.say("calls from this machine without a key are admin")
 	return nil
+}
+
+// ringOf gives the ring of the secret in a file, which is made if it isn't there.
+func ringOf(path string) (keyring.Ring, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		text = []byte(keyring.New() + "\n")
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the store's secret: %w", err)
+	}
+	ring, err := keyring.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return ring, nil
 }
 
 // guard starts PostgreSQL again whenever it ends before ctx. Until it's back, the

@@ -6,18 +6,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/keyring"
 	"github.com/tierledger/tierledger/payments"
 )
 
@@ -26,7 +25,9 @@ type serveOptions struct {
 	config   service.Config
 	provider payments.Options
 	secrets  []string
+	ring     []string
 	natsURL  string
+	natsDir  string
 	keysFile string
 	level    slog.LevelVar
 }
@@ -68,7 +69,14 @@ Exit codes: 0 stopped by a signal, 1 it couldn't start or broke, 2 wrong usage o
 func (o *serveOptions) flags(c *cobra.Command) {
 	flags, config := c.Flags(), &o.config
 	flags.StringVar(&config.DatabaseURL, "database-url", "", "PostgreSQL `URL` (required)")
-	flags.StringVar(&o.natsURL, "nats-url", "", "NATS `URL` (default: none)")
+	flags.StringVar(&o.natsURL, "nats-url", "", "NATS `URL`, of a cluster several with a comma, that entries are published to (default: none, and nothing is published)")
+	flags.StringVar(&o.natsDir, "nats-dir", "", "publish to a NATS in this process that keeps its files in `DIR`: for one process on one machine")
+	flags.StringVar(&config.Stream.Stream, "stream", config.Stream.Stream, "`NAME` of the stream; another name is another stream, published anew (the old one must have gone, or given up its subjects)")
+	flags.DurationVar(&config.Stream.MaxAge, "stream-max-age", config.Stream.MaxAge, "how long the stream keeps events; 0 for as long as it has room")
+	flags.Int64Var(&config.Stream.MaxBytes, "stream-max-bytes", config.Stream.MaxBytes, "how much the stream keeps, `BYTES`; when it's full, the journals wait (default: what the server has)")
+	flags.IntVar(&config.Stream.Replicas, "stream-replicas", config.Stream.Replicas, "`N` copies of the stream in a cluster: 1, 3 or 5")
+	flags.BoolVar(&config.WebhooksAllowPrivate, "webhooks-allow-private", false, "let webhooks to subscribers go to private addresses, and over http")
+	flags.StringArrayVar(&o.ring, "secret-keys", nil, "tlk_… that tickets are signed and secrets sealed with, see `tierledger keys secret`; several with a comma while it's changed, of which the first signs (default: none, and no ticket is issued)")
 	flags.StringVar(&config.Listen, "listen", config.Listen, "`ADDRESS` to serve on; port 0 takes a free one")
 	flags.StringVar(&o.keysFile, "keys-file", "", "`FILE` of API keys, see `tierledger help keys` (required)")
 	flags.StringVar(&config.TLSCert, "tls-cert", "", "PEM `FILE` of the certificate; with --tls-key serves HTTPS")
@@ -81,7 +89,7 @@ func (o *serveOptions) flags(c *cobra.Command) {
 	flags.StringVar(&o.provider.Name, "provider-name", "sim", "the payment provider's `NAME` in accounts and webhook paths")
 	flags.StringVar(&o.provider.URL, "provider-url", "", "the payment provider's `URL` (default: none, and nothing can be bought)")
 	flags.DurationVar(&o.provider.Timeout, "provider-timeout", 10*time.Second, "deadline of a call to the payment provider; beyond it the outcome is unknown")
-	flags.StringSliceVar(&o.secrets, "provider-secrets", nil, "whsec_… that the provider signs its webhooks with; two, with a comma, while it's changed")
+	flags.StringArrayVar(&o.secrets, "provider-secrets", nil, "whsec_… that the provider signs its webhooks with; two, with a comma, while it's changed")
 	flags.DurationVar(&config.DrainTimeout, "drain-timeout", config.DrainTimeout, "how long a stop waits for requests under way")
 	configFlag(c)
 	logFlag(c, &o.level, slog.LevelInfo)
@@ -135,13 +143,16 @@ func (o *serveOptions) prepare(ctx context.Context, log *slog.Logger) (closeBus 
 	if config.Keys, err = httpapi.LoadKeys(o.keysFile); err != nil {
 		return nil, err
 	}
+	if config.Secrets, err = keyring.Parse(listed(o.ring)...); err != nil {
+		return nil, usagef("secret-keys: %w", err)
+	}
 	if err := o.prepareProvider(); err != nil {
 		return nil, err
 	}
 	if err := checkSchema(ctx, config.DatabaseURL); err != nil {
 		return nil, err
 	}
-	return o.connectBus()
+	return o.connectBus(ctx, log)
 }
 
 // prepareProvider makes the payment provider, if there's one.
@@ -152,7 +163,7 @@ func (o *serveOptions) prepareProvider() (err error) {
 	if len(o.secrets) == 0 {
 		return usagef("provider-secrets: required with provider-url, or no webhook could be verified")
 	}
-	if o.provider.Secrets, err = payments.ParseSecrets(o.secrets...); err != nil {
+	if o.provider.Secrets, err = payments.ParseSecrets(listed(o.secrets)...); err != nil {
 		return usagef("provider-secrets: %w", err)
 	}
 	client, err := payments.NewClient(o.provider)
@@ -163,23 +174,13 @@ func (o *serveOptions) prepareProvider() (err error) {
 	return nil
 }
 
-// connectBus connects to NATS. One that is away is told by /readyz, and doesn't
-// keep us from serving: the connection is made when it's there.
-func (o *serveOptions) connectBus() (closeBus func(), err error) {
-	if o.natsURL == "" {
-		return func() {}, nil
+// listed splits secrets that are given with commas between them. A flag that does it itself
+// shows what it can't read.
+func listed(texts []string) []string {
+	if len(texts) == 0 {
+		return nil
 	}
-	wrong := usagef("nats-url: not a NATS URL such as nats://host:4222") // an error may quote a password
-	for server := range strings.SplitSeq(o.natsURL, ",") {
-		if u, err := url.Parse(strings.TrimSpace(server)); err != nil || u.Hostname() == "" {
-			return nil, wrong
-		}
-	}
-	o.config.NATS, err = nats.Connect(o.natsURL, nats.Name("tierledger"), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1))
-	if err != nil {
-		return nil, wrong
-	}
-	return o.config.NATS.Close, nil
+	return strings.Split(strings.Join(texts, ","), ",")
 }
 
 // reloadKeys takes the keys file as it is now. A wrong one must not lock anybody out.

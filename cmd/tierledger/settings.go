@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -19,6 +20,8 @@ func settingNames() []string {
 	return []string{
 		"database-url", "nats-url", "listen", "keys-file", "tls-cert", "tls-key",
 		"commit-conns", "read-conns", "lanes", "sweep-every", "work-every", "drain-timeout", "log-level",
+		"nats-dir", "stream", "stream-max-age", "stream-max-bytes", "stream-replicas", "secret-keys",
+		"webhooks-allow-private",
 		"provider-name", "provider-url", "provider-timeout", "provider-secrets",
 		"url", "key", "key-file",
 	}
@@ -61,7 +64,7 @@ func settle(flags *pflag.FlagSet) error {
 			continue
 		}
 		if err := flags.Set(name, value); err != nil {
-			return usagef("%s in %s isn't valid: %w", envName(name), source, err)
+			return usagef("%s in %s isn't valid: %w", envName(name), source, errors.Unwrap(err)) // err itself has the value
 		}
 	}
 	return nil

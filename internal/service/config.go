@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
 
 	"github.com/tierledger/tierledger/httpapi"
+	"github.com/tierledger/tierledger/keyring"
+	"github.com/tierledger/tierledger/outbox/jetstream"
 	"github.com/tierledger/tierledger/payments"
 	"github.com/tierledger/tierledger/quota"
 )
@@ -38,8 +41,17 @@ type Config struct {
 	// told where the service serves: the simulated provider is below that. nil: there are
 	// none, and nothing that costs money can be bought.
 	Providers func(self string) ([]payments.Provider, error)
-	// NATS is the connection that /readyz watches; nil for none.
+	// NATS is where entries are published, connected with BusOptions; nil for nowhere. One
+	// that goes away is no fault of ours: the journals wait for it, and /readyz says so.
 	NATS *nats.Conn
+	// Stream is what's published to; its Conn is NATS.
+	Stream jetstream.Options
+	// Secrets sign tickets, and seal what must not be read. Without them no ticket is issued
+	// and nobody can be told of entries by webhook.
+	Secrets keyring.Ring
+	// WebhooksAllowPrivate lets webhooks go to addresses of private networks and of this
+	// machine, and over http: whoever may make subscriptions reaches what this machine can.
+	WebhooksAllowPrivate bool
 	// CommitConns are database connections for commits, one per journal that is
 	// busy at one time. Too few: events wait for each other.
 	CommitConns int
@@ -69,6 +81,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Listen:       "127.0.0.1:8080",
+		Stream:       jetstream.Options{Stream: "TIERLEDGER", MaxAge: 3 * 24 * time.Hour, Replicas: 1},
 		CommitConns:  8,
 		ReadConns:    8,
 		SweepEvery:   time.Second,
@@ -96,6 +109,14 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("commit-conns: must be 1 to %d", maxConns)
 	case c.ReadConns < 1 || c.ReadConns > maxConns:
 		return fmt.Errorf("read-conns: must be 1 to %d", maxConns)
+	case !streamName.MatchString(c.Stream.Stream):
+		return errors.New("stream: must be 1 to 32 letters, digits, - or _")
+	case c.Stream.MaxAge < 0 || c.Stream.MaxAge > 0 && c.Stream.MaxAge < time.Minute:
+		return errors.New("stream-max-age: must be 1m or more, or 0 for no limit")
+	case c.Stream.MaxBytes < 0 || c.Stream.MaxBytes > 0 && c.Stream.MaxBytes < 1<<20:
+		return errors.New("stream-max-bytes: must be 1048576 (1 MiB) or more, or 0 for no limit")
+	case c.Stream.Replicas != 1 && c.Stream.Replicas != 3 && c.Stream.Replicas != 5:
+		return errors.New("stream-replicas: must be 1, 3 or 5")
 	case c.SweepEvery < 10*time.Millisecond || c.SweepEvery > time.Hour:
 		return errors.New("sweep-every: must be 10ms to 1h")
 	case c.WorkEvery < 10*time.Millisecond || c.WorkEvery > time.Hour:
@@ -105,6 +126,9 @@ func (c *Config) Validate() error {
 	}
 	return nil
 }
+
+// streamName is what NATS takes as a stream's name, and what's readable.
+var streamName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
 // maxConns bounds a pool: beyond some dozens PostgreSQL only gets slower.
 const maxConns = 500

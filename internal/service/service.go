@@ -1,6 +1,6 @@
-// Package service is the program put together: pools, ledger, stores, sweeper, janitor
-// and HTTP server, started and stopped in order. dev, demo, serve, the benchmark and
-// the tests all start it, so there's one way in which the parts fit.
+// Package service is the program put together: pools, ledger, stores, sweeper, janitor,
+// publisher, consumers and HTTP server, started and stopped in order. dev, demo, serve,
+// the benchmark and the tests all start it, so there's one way in which the parts fit.
 package service
 
 import (
@@ -17,18 +17,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/tierledger/tierledger/buckets"
-	"github.com/tierledger/tierledger/cases"
-	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/migrations"
-	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/payments"
 	"github.com/tierledger/tierledger/quota"
-	"github.com/tierledger/tierledger/recon"
-	"github.com/tierledger/tierledger/seats"
 )
 
 // Limits of the HTTP server.
@@ -40,62 +34,6 @@ const (
 	maxHeaderBytes    = 16 << 10
 )
 
-// Stores are the ledger and what stands on it, fitted together.
-type Stores struct {
-	Ledger *ledger.Ledger
-	Reader *ledger.Reader
-	Events *buckets.Store
-	Quotas *quota.Store
-	Seats  *seats.Store
-	Maps   *seats.Maps
-	Holds  *holds.Store
-	Cases  *cases.Store
-	Orders *orders.Store
-	Recon  *recon.Store
-}
-
-// Parts are what the stores are put on.
-type Parts struct {
-	Commits, Reads *pgxpool.Pool
-	Observe        func(ledger.Batch) // may be nil
-	Providers      []payments.Provider
-	// Operations is told of the new state of every operation; may be nil.
-	Operations func(payments.Kind, orders.OperationStatus)
-	// Prefers tells which lanes of an event this process looks after first; nil: all.
-	Prefers func(lane int) bool
-	// Moves is told of every quota move that this process made; may be nil.
-	Moves func(quota.Move)
-	Log   *slog.Logger // nil: nowhere
-}
-
-// Fit puts the stores together. Close the orders and the quotas before the ledger, and that
-// before the pools.
-func Fit(p Parts) Stores {
-	charts := seats.NewCharts()
-	l := ledger.New(ledger.Options{
-		Pool: p.Commits, Observe: p.Observe,
-		Shelves: []func() ledger.Shelf{
-			buckets.NewShelf, charts.Shelf, quota.NewShelf, holds.Shelves(), cases.NewShelf, orders.NewShelf, recon.NewShelf,
-		},
-	})
-	reader := ledger.NewReader(p.Reads)
-	events := buckets.NewStore(l, reader, p.Reads)
-	quotas := quota.NewStore(quota.Options{
-		Ledger: l, Reader: reader, Events: events, Reads: p.Reads, Prefers: p.Prefers, Observe: p.Moves, Log: p.Log,
-	})
-	s := Stores{
-		Ledger: l, Reader: reader, Events: events, Quotas: quotas,
-		Seats: seats.NewStore(l, events, p.Reads, charts), Maps: seats.NewMaps(events, p.Reads, charts),
-		Holds: holds.NewStore(l, events, quotas, p.Reads), Cases: cases.NewStore(events, p.Reads),
-	}
-	s.Orders = orders.NewStore(orders.Options{
-		Ledger: l, Reader: reader, Events: events, Holds: s.Holds, Cases: s.Cases, Reads: p.Reads,
-		Providers: p.Providers, Observe: p.Operations, Log: p.Log,
-	})
-	s.Recon = recon.NewStore(l, s.Orders, s.Cases, p.Reads)
-	return s
-}
-
 // Service is a running service. Its stores are for use beside HTTP, by tests and
 // the benchmark.
 type Service struct {
@@ -104,6 +42,7 @@ type Service struct {
 	config   Config
 	commits  *pgxpool.Pool
 	reads    *pgxpool.Pool
+	effects  effects
 	metrics  *httpapi.Metrics
 	server   *http.Server
 	listener net.Listener
@@ -132,6 +71,7 @@ func Start(ctx context.Context, c Config) (*Service, error) {
 	s.workers.Go(func() { s.sweep(background) })
 	s.workers.Go(func() { s.work(background) })
 	s.workers.Go(func() { s.balance(background) })
+	s.startEffects(background)
 	go s.serve()
 	return s, nil
 }
@@ -150,6 +90,9 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := s.effects.openPool(ctx, c.DatabaseURL); err != nil {
+		return err
+	}
 	var providers []payments.Provider
 	if c.Providers != nil {
 		if providers, err = c.Providers(s.URL()); err != nil {
@@ -161,13 +104,19 @@ func (s *Service) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.Stores = Fit(Parts{Commits: s.commits, Reads: s.reads, Observe: s.observe, Providers: providers,
-		Operations: s.metrics.ObserveOperation, Prefers: prefers, Moves: s.metrics.ObserveMove, Log: c.Log})
+		Operations: s.metrics.ObserveOperation, Prefers: prefers, Moves: s.metrics.ObserveMove,
+		Effects: s.effects.pool, Secrets: c.Secrets, WebhooksAllowPrivate: c.WebhooksAllowPrivate,
+		Sent: s.metrics.ObserveSent, Log: c.Log})
+	if err := s.fitEffects(); err != nil {
+		return err
+	}
 	s.metrics.SetQueueDepth(s.Ledger.Waiting)
 	s.metrics.SetFollowers(s.Maps.Followers, s.Maps.Cut)
 	s.server.RegisterOnShutdown(s.Maps.Close) // who follows would keep it waiting
 	s.server.Handler = besideSim(c.Sim, httpapi.New(httpapi.Config{
 		Ledger: s.Ledger, Reader: s.Reader, Events: s.Events, Seats: s.Seats, Maps: s.Maps,
 		Quotas: s.Quotas, Holds: s.Holds, Orders: s.Orders, Recon: s.Recon,
+		Tickets: s.Tickets, Subscribers: s.Subscribers, Letters: s.Letters,
 		Keys: c.Keys, LoopbackAdmin: c.LoopbackAdmin, Ready: s.checks(),
 		Metrics: s.metrics, Log: c.Log, Version: c.Version,
 	}))
@@ -177,6 +126,9 @@ func (s *Service) open(ctx context.Context) (err error) {
 // observe counts a batch, and reports what failed in it without failing anyone.
 func (s *Service) observe(b ledger.Batch) {
 	s.metrics.ObserveBatch(b)
+	if b.Entries > 0 && s.effects.relay != nil {
+		s.effects.relay.Hint(b.Journal)
+	}
 	if b.Err != nil {
 		s.config.Log.Error("a due command failed", slog.Int64("journal", int64(b.Journal)), slog.Any("error", b.Err))
 	}
@@ -230,13 +182,8 @@ func besideSim(sim, api http.Handler) http.Handler {
 // commits' connections aren't for that.
 func (s *Service) checks() []httpapi.Check {
 	checks := []httpapi.Check{{Name: "database", Probe: s.reads.Ping}}
-	if nc := s.config.NATS; nc != nil {
-		checks = append(checks, httpapi.Check{Name: "nats", Probe: func(context.Context) error {
-			if !nc.IsConnected() {
-				return fmt.Errorf("nats is %s", nc.Status())
-			}
-			return nil
-		}})
+	if s.effects.relay != nil {
+		checks = append(checks, s.effects.check())
 	}
 	return checks
 }
@@ -375,7 +322,7 @@ func (s *Service) Close(ctx context.Context) error {
 }
 
 func (s *Service) closePools() {
-	for _, pool := range []*pgxpool.Pool{s.commits, s.reads} {
+	for _, pool := range []*pgxpool.Pool{s.commits, s.reads, s.effects.pool} {
 		if pool != nil {
 			pool.Close()
 		}
