@@ -48,7 +48,7 @@ internal/embedded
 internal/pgtest     fault migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
 internal/load
 internal/sale       internal/load
-internal/bench      fault migrations internal/pg ledger buckets quota holds payments/sim internal/verify internal/service internal/embedded internal/load internal/sale
+internal/bench      fault migrations internal/pg ledger buckets quota holds payments/sim outbox outbox/jetstream keyring internal/verify internal/service internal/embedded internal/load internal/sale
 
 cmd/tierledger      migrations ledger buckets seats quota payments payments/sim outbox keyring httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
 `

@@ -21,11 +21,12 @@ removed at the end.`,
 		Example: `  tierledger bench hot-tier --baseline --floor
   tierledger bench lanes --sellout
   tierledger bench seats --baseline
-  tierledger bench sale`,
+  tierledger bench sale
+  tierledger bench relay`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(hotTierCommand(), benchLanesCommand(), seatsCommand(), saleCommand(), benchServerCommand())
+	c.AddCommand(hotTierCommand(), benchLanesCommand(), seatsCommand(), saleCommand(), benchRelayCommand(), benchServerCommand())
 	return c
 }
 
@@ -123,9 +124,11 @@ func benchServerCommand() *cobra.Command {
 			return s.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVar(&system, "system", string(bench.Product), "product, selling, row-lock, single-statement or seat-lock")
+	c.Flags().StringVar(&system, "system", string(bench.Product), "product, publishing, selling, row-lock, single-statement or seat-lock")
 	c.Flags().StringVar(&s.Profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&s.Lanes, "lanes", "", "`LANES` that the product prefers, such as 2/3")
+	c.Flags().StringVar(&s.NATSDir, "nats-dir", "", "`DIR` of the stream that publishing publishes to")
+	c.Flags().BoolVar(&s.SyncAlways, "sync-always", false, "the stream flushes before it acknowledges")
 	return c
 }
 

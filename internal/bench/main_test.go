@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 		if len(os.Args) > 5 && os.Args[4] == "--lanes" {
 			s.Lanes = os.Args[5]
 		}
+		if len(os.Args) > 5 && os.Args[4] == "--nats-dir" {
+			s.NATSDir = os.Args[5]
+		}
 		if err := s.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -39,6 +39,8 @@ type Server struct {
 	DatabaseURL string
 	Profile     string // file for its CPU profile; "" for none
 	Lanes       string // of the product, those that it prefers; see service.Config
+	NATSDir     string // of publishing, a store folder that the caller has locked
+	SyncAlways  bool   // of its stream
 }
 
 // Serve serves on loopback, says so on stdout, and goes on until stdin or ctx
@@ -61,12 +63,15 @@ func (s Server) Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) er
 		c := productConfig(s.DatabaseURL)
 		c.Lanes = s.Lanes
 		return serveProduct(ctx, c, stdout, func() {})
+	case Publishing:
+		return s.servePublishing(ctx, func(c service.Config) error { return serveProduct(ctx, c, stdout, func() {}) })
 	case Selling:
 		return serveSelling(ctx, productConfig(s.DatabaseURL), stdout)
 	case RowLock, SingleStatement, SeatLock:
 		return serveBaseline(ctx, s.System, s.DatabaseURL, stdout)
 	}
-	return fmt.Errorf("--system must be %s, %s, %s, %s or %s", Product, Selling, RowLock, SingleStatement, SeatLock)
+	return fmt.Errorf("--system must be %s, %s, %s, %s, %s or %s",
+		Product, Publishing, Selling, RowLock, SingleStatement, SeatLock)
 }
 
 // productConfig is the service as it's run in production, for callers of this
