@@ -25,7 +25,7 @@ const (
 	gatherMost = 250 * time.Millisecond
 	// While commits wait, the relay rests after each batch for yieldTimes as long as the batch
 	// took, until what it publishes is yieldUntil old.
-	yieldTimes = 3
+	yieldTimes = 5
 	yieldUntil = 10 * time.Second
 	// scanEvery is how often all journals are looked at, for entries that other processes
 	// have committed and for what the stream has lost.

@@ -29,7 +29,7 @@ const (
 	// senders: they don't take those of commits.
 	effectConns = 8
 	// busy is how many commands may wait without the relay's giving way to them.
-	busy = 8
+	busy = 2
 	// countEvery is how often what isn't published or consumed is counted.
 	countEvery = 2 * time.Second
 	// replayEvery is how often replays of dead letters are looked at. It doesn't bound their
