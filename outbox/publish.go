@@ -101,8 +101,12 @@ func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *cursor, 
 		place, err = r.Bus.Publish(ctx, at.after, c.events)
 	}
 	if err != nil {
+		if !errors.Is(err, ErrFenced) && !errors.Is(err, ErrUnseen) && !errors.Is(err, ErrFull) {
+			r.most.Store(max(r.most.Load()/2, 1))
+		}
 		return nil, err
 	}
+	r.most.Store(min(r.most.Load()*2, maxEvents))
 	r.published(journal, at, c)
 	if r.Then != nil {
 		r.Then(ctx, c.events)
@@ -116,16 +120,17 @@ func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *cursor, 
 
 // fetch reads the next entries of a journal.
 func (r *Relay) fetch(ctx context.Context, journal ledger.JournalID, after ledger.Seq) (c chunk) {
-	rows, err := r.Pool.Query(ctx, sqlUnpublished, int64(journal), after, maxEvents+1)
+	most := int(r.most.Load())
+	rows, err := r.Pool.Query(ctx, sqlUnpublished, int64(journal), after, most+1)
 	if err != nil {
 		c.err = fmt.Errorf("read entries: %w", err)
 		return c
 	}
 	defer rows.Close()
 	c.read = time.Now()
-	c.events = make([]Event, 0, maxEvents)
+	c.events = make([]Event, 0, most)
 	for size, limit := 0, r.Bus.Limit(); rows.Next(); {
-		if c.more = len(c.events) == maxEvents || size >= maxBytes; c.more {
+		if c.more = len(c.events) == most || size >= maxBytes; c.more {
 			return c
 		}
 		e := Event{Journal: journal}

@@ -80,6 +80,10 @@ type Relay struct {
 	// The journals that the scan and the patrol have come to; only Run's goroutine goes there.
 	scanned, patrolled int64
 
+	// How many events a batch may have: fewer after one whose outcome nobody told in time, for
+	// a machine that's busy takes a small one sooner.
+	most atomic.Int64
+
 	trouble atomic.Pointer[string] // why nothing can be published; nil when it can
 }
 
@@ -97,11 +101,13 @@ type track struct {
 
 // NewRelay makes a relay. Run runs it.
 func NewRelay(o RelayOptions) *Relay {
-	return &Relay{
+	r := &Relay{
 		RelayOptions: o, holder: uuid.New(),
 		tracks: make(map[ledger.JournalID]*track), queue: make(chan ledger.JournalID, maxBehind),
 		scanned: -1, patrolled: -1,
 	}
+	r.most.Store(maxEvents)
+	return r
 }
 
 // Hint says that a journal has new entries. It never waits.
@@ -207,7 +213,7 @@ func (r *Relay) take(ctx context.Context, journal ledger.JournalID) {
 	was := at
 	at, more, err := r.publish(ctx, journal, at)
 	if err != nil && ctx.Err() == nil {
-		r.failed(ctx, journal, err)
+		r.failed(ctx, journal, t.failures == 0, err)
 	}
 
 	r.mu.Lock()
@@ -227,10 +233,10 @@ func (r *Relay) take(ctx context.Context, journal ledger.JournalID) {
 }
 
 // failed keeps what's wrong with a journal where people look for it, and logs it when it's
-// new.
-func (r *Relay) failed(ctx context.Context, journal ledger.JournalID, err error) {
+// new: the first failure in a row, or another one than before.
+func (r *Relay) failed(ctx context.Context, journal ledger.JournalID, first bool, err error) {
 	tag, failed := r.Pool.Exec(ctx, sqlTrouble, r.holder, int64(journal), err.Error())
-	if failed == nil && tag.RowsAffected() > 0 { // else the database is away, and others say so
+	if first || failed == nil && tag.RowsAffected() > 0 {
 		r.Log.Warn("a journal isn't published", slog.Int64("journal", int64(journal)), slog.Any("error", err))
 	}
 }

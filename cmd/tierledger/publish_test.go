@@ -25,7 +25,7 @@ const (
 	chaosEvents    = 6
 	chaosWriters   = 32
 	chaosKills     = 20
-	chaosEach      = 40 // requests granted between kills
+	chaosEach      = 25 // requests granted between kills
 	// chaosBrief is an event whose holds run out before long.
 	chaosBrief = "brief"
 )
@@ -74,7 +74,9 @@ func openChaos(t *testing.T) *chaos {
 		"--provider-url", server.URL, "--provider-secrets", secret, "--sweep-every", "200ms", "--work-every", "50ms"}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(c.procs[0].stderr.String())
+			for i, p := range c.procs {
+				t.Logf("process %d: %s", i, p.stderr.String())
+			}
 		}
 	})
 	for i := range chaosProcesses {
@@ -134,6 +136,14 @@ func (c *chaos) kill(i int) {
 // publisher waits until a process publishes, and gives it; of several the first from i on.
 func (c *chaos) publisher(i int) int {
 	c.Helper()
+	defer func() {
+		if c.Failed() {
+			var rows string
+			err := c.conn.QueryRow(context.Background(), `SELECT string_agg(format('journal %s: %s of %s, %s', j.journal_id, r.seq, j.seq, r), E'\n')
+				FROM journals j LEFT JOIN relays r USING (journal_id)`).Scan(&rows)
+			c.Log("the relays are\n", rows, err)
+		}
+	}()
 	pgtest.Until(c.T, "somebody publishes", func() bool {
 		i = (i + 1) % chaosProcesses
 		p := c.procs[i]

@@ -23,6 +23,9 @@ import (
 const (
 	// callTimeout bounds a call to the server. After it the outcome is unknown.
 	callTimeout = 5 * time.Second
+	// publishTimeout bounds the wait for a batch's acknowledgement. Longer than other calls:
+	// a batch that's sent again while the server still works on it only adds to its work.
+	publishTimeout = 20 * time.Second
 	// maxData bounds an event; a server takes 1 MB unless it's configured for more, and the
 	// headers are part of it.
 	maxData = 900 << 10
@@ -239,7 +242,7 @@ func (b *Bus) Publish(ctx context.Context, after uint64, events []outbox.Event) 
 	if b.seen.Load() != b.session() {
 		return 0, outbox.ErrUnseen
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	place, err := b.send(ctx, after, events)
 	if errors.Is(err, errClearing) {
