@@ -15,7 +15,7 @@ import (
 
 const (
 	// relayWorkers publish at one time, each a journal of its own.
-	relayWorkers = 4
+	relayWorkers = 2
 	// gatherTime is the pause after a commit before its journal is published, and gatherEach
 	// what each entry of the last batch adds to it, up to gatherMost: the commits of that time
 	// share one batch, whose cost is much the same however many they are. It's what
@@ -31,7 +31,7 @@ const (
 	// have committed and for what the stream has lost.
 	scanEvery = 250 * time.Millisecond
 	// lease is how long a journal stays with a process that has died.
-	lease = 3 * time.Second
+	lease = 5 * time.Second
 	// turnBatches is how many batches a journal gets before others have their turn.
 	turnBatches = 32
 	// maxEvents and maxBytes bound a batch. JetStream takes 1,000 messages in one.

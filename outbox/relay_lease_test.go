@@ -89,7 +89,7 @@ func TestLeasesOfDeadProcesses(t *testing.T) {
 		atMost time.Duration // until it's taken over
 		after  time.Duration // not before
 	}{
-		"just claimed":           {"3 seconds", 4500 * time.Millisecond, 2900 * time.Millisecond},
+		"just claimed":           {"5 seconds", 6500 * time.Millisecond, 4900 * time.Millisecond},
 		"about to end":           {"0.5 seconds", 2 * time.Second, 400 * time.Millisecond},
 		"ended":                  {"-1 second", 2 * time.Second, 0},
 		"ended long ago":         {"-10 years", 2 * time.Second, 0},
@@ -106,10 +106,10 @@ func TestLeasesOfDeadProcesses(t *testing.T) {
 			w.running(outbox.RelayOptions{})
 			w.full()
 			w.complete()
-			// The row says when it was taken over: a lease has 3 seconds.
+			// The row says when it was taken over: a lease has 5 seconds.
 			var taken time.Time
 			pgtest.Until(t, "the cursor is moved", func() bool { return w.cursor(901).Seq == 3 })
-			w.must(w.owner.QueryRow(t.Context(), `SELECT held_until - interval '3 seconds' FROM relays`).Scan(&taken))
+			w.must(w.owner.QueryRow(t.Context(), `SELECT held_until - interval '5 seconds' FROM relays`).Scan(&taken))
 			if took := taken.Sub(began); took > c.atMost || took < c.after {
 				t.Errorf("it was taken over after %v; %v to %v were expected", took, c.after, c.atMost)
 			}

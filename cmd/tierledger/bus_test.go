@@ -170,13 +170,20 @@ func TestServeWakesJournals(t *testing.T) {
 	defer conn.Close(context.Background())
 	createEvent(t, key, s.url, "e", 1, 100)
 	for n := range 2 {
-		holdOne(t, key, s.url, "e", fmt.Sprint("hold-", n))
-		pgtest.Until(t, "the hold is expired", func() bool {
+		was, polls := 0, 0
+		pgtest.Until(t, "a hold is expired", func() bool {
+			if polls%2000 == 0 { // an alarm is a hint, and one that's set while NATS comes back may be lost
+				holdOne(t, key, s.url, "e", fmt.Sprint("hold-", n, "-", polls))
+			}
+			polls++
 			var expired int
 			if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM entries WHERE kind = 'hold.expired'`).Scan(&expired); err != nil {
 				t.Fatal(err)
 			}
-			return expired == n+1
+			if polls == 1 {
+				was = expired
+			}
+			return expired > was
 		})
 		bus.stop() // what's kept for alarms is gone with it
 		bus.start()

@@ -35,6 +35,9 @@ const (
 	// replayEvery is how often replays of dead letters are looked at. It doesn't bound their
 	// rate: all that's due by then is done.
 	replayEvery = 250 * time.Millisecond
+	// latestAlarm is how long after a hold has run out its alarm may still be set; it rings at
+	// once then.
+	latestAlarm = time.Minute
 	// wakeEvery is the shortest time between two wake-ups of a journal.
 	wakeEvery = 100 * time.Millisecond
 )
@@ -200,7 +203,7 @@ func alarm(alarms *jetstream.Alarms) func(context.Context, []outbox.Event) {
 				HoldID    uuid.UUID `json:"hold_id"`
 				ExpiresAt time.Time `json:"expires_at"`
 			}
-			if json.Unmarshal(e.Data, &h) != nil || time.Until(h.ExpiresAt) <= 0 {
+			if json.Unmarshal(e.Data, &h) != nil || time.Until(h.ExpiresAt) < -latestAlarm {
 				continue // the sweep has it
 			}
 			if alarms.Set(ctx, e.Journal, h.HoldID, h.ExpiresAt) != nil {

@@ -107,7 +107,12 @@ func (b *Bus) open(ctx context.Context) (jetstream.Stream, error) {
 	if b.stream != nil {
 		return b.stream, nil
 	}
-	stream, err := b.js.CreateOrUpdateStream(ctx, b.config())
+	// One that's as it shall be isn't touched: an update stands in the way of whoever
+	// publishes to it or makes a consumer.
+	stream, err := b.js.Stream(ctx, b.Options.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && b.differs(stream.CachedInfo().Config) {
+		stream, err = b.js.CreateOrUpdateStream(ctx, b.config())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make the stream %s: %w", b.Options.Stream, err)
 	}
@@ -149,6 +154,12 @@ func (b *Bus) Stream(ctx context.Context) (outbox.Stream, error) {
 		Last:    info.State.LastSeq,
 		Session: session,
 	}, nil
+}
+
+// differs tells whether a stream's configuration isn't the one that we were told.
+func (b *Bus) differs(has jetstream.StreamConfig) bool {
+	want := b.config()
+	return changed(has, want) || has.MaxAge != want.MaxAge || has.MaxBytes != want.MaxBytes || has.Replicas != want.Replicas
 }
 
 // changed tells whether a stream's configuration lets it lose, refuse or miss events that
