@@ -308,7 +308,6 @@ func (b *Bus) send(ctx context.Context, after uint64, events []outbox.Event) (ui
 func (b *Bus) acknowledged(text []byte, n int) (uint64, error) {
 	var ack struct {
 		Error    *jetstream.APIError `json:"error"`
-		Stream   string              `json:"stream"`
 		Sequence uint64              `json:"seq"`
 		Count    int                 `json:"count"`
 	}
