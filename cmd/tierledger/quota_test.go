@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -32,29 +34,29 @@ func TestQuota(t *testing.T) {
 	dev := start(t, "dev", "--data", dir, "--listen", "127.0.0.1:0", "--keys", writeTemp(t, "keys", keys))
 	createEvent(t, "", dev.url, "hall", 300, 4000)
 	files["MOVE"] = "MOVE"
-	stdout, stderr, last := "", "", ""
-	for number, line := range script(t, "quota.txt") {
-		command, works := strings.CutPrefix(line, "$ ")
-		command, fails := strings.CutPrefix(command, "! ")
-		if !works && !fails {
-			if !strings.Contains(stdout+stderr, line) {
-				t.Errorf("line %d: %s doesn't say %q: %s%s", number, last, line, stdout, stderr)
-			}
-			continue
-		}
-		args := words(command)
+	for _, step := range steps(t, "quota.txt") {
+		args := words(step.command)
 		for i, arg := range args {
 			if value, ok := files[arg]; ok {
 				args[i] = value
 			}
 		}
-		var code int
-		pgtest.Until(t, command+" shows nothing between lanes, as the rebalancer is done", func() bool {
-			code, stdout, stderr = runHere(t, append([]string{"quota", args[0], "--url", dev.url}, args[1:]...)...)
-			return args[0] != "show" || !strings.Contains(stdout, "in transit")
-		})
-		if last = command; works != (code == exitOK) {
-			t.Fatalf("line %d: %s: exit code %d: %s%s", number, command, code, stdout, stderr)
+		run := func() (code int, stdout, stderr string) {
+			return runHere(t, append([]string{"quota", args[0], "--url", dev.url}, args[1:]...)...)
+		}
+		if step.repeated {
+			pgtest.Until(t, fmt.Sprintf("line %d: %s says %q", step.line, step.command, step.says), func() bool {
+				_, stdout, _ := run()
+				return len(step.missing(stdout)) == 0
+			})
+			continue
+		}
+		code, stdout, stderr := run()
+		if step.fails == (code == exitOK) {
+			t.Fatalf("line %d: %s: exit code %d: %s%s", step.line, step.command, code, stdout, stderr)
+		}
+		for _, says := range step.missing(stdout + stderr) {
+			t.Errorf("line %d: %s doesn't say %q: %s%s", step.line, step.command, says, stdout, stderr)
 		}
 		fits(t, stdout)
 		if id := moveID.FindString(stdout); id != "" && args[0] != "show" && args[0] != "moves" {
@@ -68,6 +70,35 @@ func TestQuota(t *testing.T) {
 }
 
 var moveID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// step is a command of a script and what it must say.
+type step struct {
+	line            int
+	command         string
+	fails, repeated bool
+	says            []string
+}
+
+// missing gives what isn't said by a text.
+func (s step) missing(text string) []string {
+	return slices.DeleteFunc(slices.Clone(s.says), func(line string) bool { return strings.Contains(text, line) })
+}
+
+// steps reads a script. A line that begins with "$ " is a command that works, with "! " one
+// that fails, with "~ " one that's repeated until it says everything; what it must say comes
+// below, a text a line.
+func steps(t *testing.T, name string) (list []step) {
+	t.Helper()
+	for number, line := range script(t, name) {
+		if sign, command, ok := strings.Cut(line, " "); ok && slices.Contains([]string{"$", "!", "~"}, sign) {
+			list = append(list, step{line: number, command: command, fails: sign == "!", repeated: sign == "~"})
+			continue
+		}
+		last := &list[len(list)-1]
+		last.says = append(last.says, line)
+	}
+	return list
+}
 
 // script gives the lines of a file of testdata by their numbers, without comments and empty
 // ones.
