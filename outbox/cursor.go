@@ -100,7 +100,8 @@ func (r *Relay) locate(ctx context.Context, journal ledger.JournalID, was cursor
 	return at, r.ours(ctx, last)
 }
 
-// walk goes on from a cursor over the journal's messages after it.
+// walk goes on from a cursor over the journal's messages after it. It keeps where it has come
+// to: it may take longer than a lease, and whoever is next goes on from there.
 func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor) error {
 	for place := at.place; place < at.after; {
 		mark, err := r.Bus.Next(ctx, journal, place)
@@ -111,12 +112,44 @@ func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor) 
 			r.stranger(mark, journal)
 			continue
 		}
+		if mark, err = r.leap(ctx, mark, at.after); err != nil {
+			return err
+		}
 		if err := r.ours(ctx, mark); err != nil {
 			return err
 		}
-		at.seq, at.place = mark.Seq, mark.Place
+		at.seq, at.place, place = mark.Seq, mark.Place, mark.Place
+		if err := r.move(ctx, journal, at); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// leap goes from a message over those that lie behind it in one piece, as a batch does, to the
+// last of them. When the message so many places on is that many entries on, nothing else has
+// room between them: the entries do, and a copy of one comes after it.
+func (r *Relay) leap(ctx context.Context, from Mark, end uint64) (Mark, error) {
+	grows := true
+	for n := uint64(1); n > 0; {
+		var to Mark
+		var err error
+		if from.Place+n <= end {
+			if to, err = r.Bus.At(ctx, from.Place+n); err != nil {
+				return Mark{}, err
+			}
+		}
+		there := to.Place != 0 && to.Journal == from.Journal && to.Seq == from.Seq+ledger.Seq(n)
+		if there {
+			from = to
+		}
+		if grows = grows && there; grows {
+			n *= 2
+		} else {
+			n /= 2
+		}
+	}
+	return from, nil
 }
 
 // lastOfOurs looks for the last of a journal's messages that can be ours, from the

@@ -264,6 +264,8 @@ type hooked struct {
 	onPublish func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error)
 	onStream  func(ctx context.Context, stream func(context.Context) (outbox.Stream, error)) (outbox.Stream, error)
 	onLast    func(ctx context.Context, journal ledger.JournalID) error
+	onNext    func(ctx context.Context, journal ledger.JournalID) error
+	looks     atomic.Int64 // at single messages
 }
 
 type publishing = func(ctx context.Context, after uint64, events []outbox.Event) (uint64, error)
@@ -289,6 +291,21 @@ func (b *hooked) Last(ctx context.Context, journal ledger.JournalID) (outbox.Mar
 		}
 	}
 	return b.Bus.Last(ctx, journal)
+}
+
+func (b *hooked) At(ctx context.Context, place uint64) (outbox.Mark, error) {
+	b.looks.Add(1)
+	return b.Bus.At(ctx, place)
+}
+
+func (b *hooked) Next(ctx context.Context, journal ledger.JournalID, place uint64) (outbox.Mark, error) {
+	b.looks.Add(1)
+	if b.onNext != nil {
+		if err := b.onNext(ctx, journal); err != nil {
+			return outbox.Mark{}, err
+		}
+	}
+	return b.Bus.Next(ctx, journal, place)
 }
 
 // longest is more than an entry is on its way when nothing is wrong, on a busy machine.
