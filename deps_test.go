@@ -23,34 +23,35 @@ const graph = `
 fault
 migrations
 internal/pg         fault
+internal/wait
 ledger              fault internal/pg
 buckets             fault internal/pg ledger
 seats               fault internal/pg ledger buckets
-quota               fault internal/pg ledger buckets
-holds               fault internal/pg ledger buckets seats quota
+quota               fault internal/pg internal/wait ledger buckets
+holds               fault internal/pg internal/wait ledger buckets seats quota
 payments            fault ledger buckets
-payments/sim        ledger payments
+payments/sim        internal/wait ledger payments
 cases               fault internal/pg ledger buckets
-orders              fault internal/pg ledger buckets seats holds payments cases
+orders              fault internal/pg internal/wait ledger buckets seats holds payments cases
 recon               fault internal/pg ledger buckets payments cases orders
-outbox              fault internal/pg ledger
+outbox              fault internal/pg internal/wait ledger
 outbox/jetstream    ledger outbox
 keyring
 tickets             fault internal/pg ledger buckets orders keyring outbox
-subscribers         fault internal/pg ledger buckets payments keyring outbox
+subscribers         fault internal/pg internal/wait ledger buckets payments keyring outbox
 httpapi             fault ledger buckets seats quota holds payments cases orders recon outbox tickets subscribers
 
 internal/verify     internal/pg ledger buckets seats quota holds cases orders recon outbox tickets subscribers
 internal/export     internal/pg ledger buckets
 internal/chartfile  fault ledger seats
-internal/service    migrations internal/pg ledger buckets seats quota holds payments payments/sim cases orders recon outbox outbox/jetstream keyring tickets subscribers httpapi
+internal/service    migrations internal/pg internal/wait ledger buckets seats quota holds payments payments/sim cases orders recon outbox outbox/jetstream keyring tickets subscribers httpapi
 internal/embedded
 internal/pgtest     fault migrations internal/pg ledger payments payments/sim internal/verify internal/service internal/embedded
 internal/load
-internal/sale       internal/load
-internal/bench      fault migrations internal/pg ledger buckets quota holds payments/sim outbox outbox/jetstream keyring internal/verify internal/service internal/embedded internal/load internal/sale
+internal/sale       internal/wait internal/load
+internal/bench      fault migrations internal/pg internal/wait ledger buckets quota holds payments/sim outbox outbox/jetstream keyring internal/verify internal/service internal/embedded internal/load internal/sale
 
-cmd/tierledger      migrations ledger buckets seats quota payments payments/sim outbox keyring httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
+cmd/tierledger      migrations internal/wait ledger buckets seats quota payments payments/sim outbox keyring httpapi internal/verify internal/export internal/chartfile internal/service internal/embedded internal/sale internal/bench
 `
 
 func TestImportsPointUpward(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/quota"
 )
@@ -72,7 +73,7 @@ func (p *placement) do(ctx context.Context) (ledger.Receipt, error) {
 			return ledger.Receipt{}, err
 		}
 		if !again {
-			wait(patient, pause)
+			wait.For(patient, pause)
 		}
 		if patient.Err() != nil {
 			if errors.Is(refused, buckets.ErrLaneChanging) {
@@ -130,16 +131,6 @@ func (s *Store) Supply(ctx context.Context, event string, hold Hold, items []Ite
 	}
 	_, err := s.quotas.Gather(ctx, event, lane, needs)
 	return err
-}
-
-// wait pauses, at most until ctx ends.
-func wait(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // refuse tells why all lanes together can't serve a request; nil when they can, or may now

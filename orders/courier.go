@@ -14,6 +14,7 @@ import (
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/cases"
 	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/payments"
 )
@@ -203,10 +204,8 @@ func (s *Store) persist(ctx context.Context, commit func() error) error {
 			!errors.Is(err, ledger.ErrOverloaded) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, persistPause) {
 			return err
-		case <-time.After(persistPause):
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -17,14 +16,4 @@ const (
 func backoff(failures int, first, last time.Duration) time.Duration {
 	pause := min(first<<min(failures, 20), last)
 	return pause/2 + rand.N(pause/2+1)
-}
-
-// rest waits, at most until ctx ends.
-func rest(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

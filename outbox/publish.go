@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 )
 
@@ -33,6 +35,7 @@ func (r *Relay) publish(ctx context.Context, journal ledger.JournalID, at *curso
 		var err error
 		at, err = r.claim(ctx, journal)
 		if errors.Is(err, errLeft) {
+			r.Log.Info("another process took a journal while it was looked where that stands", slog.Int64("journal", int64(journal)))
 			return nil, false, nil
 		}
 		if err != nil || at == nil {
@@ -73,7 +76,7 @@ func (r *Relay) publish(ctx context.Context, journal ledger.JournalID, at *curso
 // for, and a buyer's answer can't. What has waited for long doesn't wait for them.
 func (r *Relay) yield(ctx context.Context, c chunk, took time.Duration) {
 	if r.Busy != nil && c.now.Sub(c.events[0].At) < yieldUntil && r.Busy() {
-		rest(ctx, yieldTimes*took)
+		wait.For(ctx, yieldTimes*took)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 )
 
@@ -181,7 +182,7 @@ func (r *Relay) Run(ctx context.Context) {
 		} else {
 			failures = 0
 		}
-		rest(ctx, pause)
+		wait.For(ctx, pause)
 	}
 	workers.Wait()
 	r.leave()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 )
 
@@ -50,7 +51,7 @@ func (i *Inbox) Run(ctx context.Context, feed Feed) {
 		case feed != nil:
 			i.follow(ctx, feed, max(pause, followAtLeast))
 		default:
-			rest(ctx, pause)
+			wait.For(ctx, pause)
 		}
 	}
 }
@@ -87,7 +88,7 @@ func (i *Inbox) follow(ctx context.Context, feed Feed, while time.Duration) {
 	for bounded.Err() == nil {
 		messages, err := feed.Next(bounded, maxMessages)
 		if err != nil {
-			rest(bounded, sweepEvery) // the bus is away: the sweep does the same, later
+			wait.For(bounded, sweepEvery) // the bus is away: the sweep does the same, later
 			return
 		}
 		if err := i.take(ctx, messages); err != nil {
@@ -165,7 +166,7 @@ func (i *Inbox) pause(ctx context.Context, failures int, err error) {
 		return
 	}
 	i.Log.Warn("a consumer pauses", slog.String("consumer", i.Consumer.Name), slog.Any("error", err))
-	rest(ctx, backoff(failures, firstRetry, lastPause))
+	wait.For(ctx, backoff(failures, firstRetry, lastPause))
 }
 
 // Lag is how far a consumer is behind.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/fault"
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 )
 
@@ -241,14 +242,10 @@ func (s *Store) shrink(ctx context.Context, event string, tier ledger.Unit, capa
 
 // pause waits for what's under way.
 func pause(ctx context.Context) error {
-	timer := time.NewTimer(shrinkPause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	if wait.For(ctx, shrinkPause) {
 		return nil
-	case <-ctx.Done():
-		return ledger.ErrOverloaded.Because("tickets are on their way between lanes").After(time.Second).From(ctx.Err())
 	}
+	return ledger.ErrOverloaded.Because("tickets are on their way between lanes").After(time.Second).From(ctx.Err())
 }
 
 // maxShrinks bounds how often a change of capacity gathers tickets that buyers, or the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/outbox"
 )
@@ -186,10 +187,8 @@ func (w *worker) persist(ctx context.Context, do func(context.Context) error) er
 		if err == nil || errors.Is(err, errLost) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, recordPause) {
 			return err
-		case <-time.After(recordPause):
 		}
 	}
 }

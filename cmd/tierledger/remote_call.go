@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/tierledger/tierledger/internal/wait"
 )
 
 const (
@@ -52,7 +54,7 @@ type reached struct {
 // no sense; show is told how far it is. unknown tells that the change may have been made,
 // though no answer says so. The error is a *refusal when the service says no.
 func (r *remote) deliver(ctx context.Context, q ask, show func(state string)) (got reached, unknown bool, err error) {
-	for wait, try := firstWait, 1; ; try++ {
+	for pause, try := firstWait, 1; ; try++ {
 		sent := newSending(q.body, show)
 		got, after, err := r.try(ctx, q, sent)
 		unknown = q.key != "" && err != nil && (leftOpen(err, sent) || unknown && !decided(err))
@@ -60,14 +62,10 @@ func (r *remote) deliver(ctx context.Context, q ask, show func(state string)) (g
 			return got, unknown, err
 		}
 		if after < 0 {
-			after, wait = wait, 2*wait
+			after, pause = pause, 2*pause
 		}
 		show(fmt.Sprintf("waiting to try again: %v", err))
-		timer := time.NewTimer(min(after, longestWait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait.For(ctx, min(after, longestWait)) {
 			return got, unknown, ctx.Err()
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/embedded"
 	"github.com/tierledger/tierledger/internal/service"
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/keyring"
 	"github.com/tierledger/tierledger/migrations"
 	"github.com/tierledger/tierledger/payments/sim"
@@ -213,10 +214,8 @@ func (s *sandbox) guard(ctx context.Context) {
 				break
 			}
 			s.options.say("%v", err)
-			select {
-			case <-ctx.Done():
+			if !wait.For(ctx, pause) {
 				return
-			case <-time.After(pause):
 			}
 		}
 	}

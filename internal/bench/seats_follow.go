@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tierledger/tierledger/internal/load"
+	"github.com/tierledger/tierledger/internal/wait"
 )
 
 const (
@@ -89,10 +90,7 @@ func (f *follower) run(ctx context.Context) {
 			continue
 		}
 		f.cut.Add(1)
-		select {
-		case <-ctx.Done():
-		case <-time.After(followAgain):
-		}
+		wait.For(ctx, followAgain)
 	}
 }
 

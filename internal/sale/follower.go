@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/tierledger/tierledger/internal/wait"
 )
 
 // maxMessage bounds a message of a stream; only a broken server sends a longer one.
@@ -74,7 +75,7 @@ func (f *follower) run(ctx context.Context) {
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case errors.As(err, &busy):
-			pause(ctx, busy.after)
+			wait.For(ctx, busy.after)
 		case errors.Is(err, errGap):
 			err = f.reload(ctx)
 		}
@@ -108,19 +109,9 @@ func (f *follower) poll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		pause(ctx, pollEvery)
+		wait.For(ctx, pollEvery)
 	}
 	return nil
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // learn takes news.
@@ -177,7 +168,7 @@ func (f *follower) listen(ctx context.Context) error {
 		heard++
 	}
 	if heard == 0 { // nobody there yet, perhaps
-		pause(ctx, pollEvery)
+		wait.For(ctx, pollEvery)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tierledger/tierledger/internal/wait"
 )
 
 const (
@@ -214,12 +216,5 @@ func (s *sale) waitUntil(ctx context.Context, t time.Time) bool {
 	if t.After(s.closes) {
 		return false
 	}
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return wait.For(ctx, time.Until(t))
 }

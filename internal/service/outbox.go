@@ -17,6 +17,7 @@ import (
 	"github.com/tierledger/tierledger/holds"
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/migrations"
 	"github.com/tierledger/tierledger/outbox"
@@ -143,7 +144,7 @@ func (s *Service) replay(ctx context.Context) {
 		if err := s.Letters.Work(ctx); err != nil && ctx.Err() == nil {
 			s.config.Log.Warn("replays of dead letters were cut short", slog.Any("error", err))
 		}
-		rest(ctx, replayEvery)
+		wait.For(ctx, replayEvery)
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *Service) count(ctx context.Context) {
 		if c, err := s.Letters.Counts(ctx); err == nil {
 			s.metrics.SetLetters(c)
 		}
-		rest(ctx, countEvery)
+		wait.For(ctx, countEvery)
 	}
 }
 
@@ -223,7 +224,7 @@ func (s *Service) wake(ctx context.Context) {
 				s.config.Log.Warn("no alarm rings; holds are expired by the sweep", slog.Any("error", err))
 			}
 			away = true
-			rest(ctx, countEvery)
+			wait.For(ctx, countEvery)
 			continue
 		}
 		away = false
@@ -232,7 +233,7 @@ func (s *Service) wake(ctx context.Context) {
 				s.config.Log.Debug("a journal wasn't woken", slog.Int64("journal", int64(journal)), slog.Any("error", err))
 			}
 		}
-		rest(ctx, wakeEvery)
+		wait.For(ctx, wakeEvery)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tierledger/tierledger/httpapi"
 	"github.com/tierledger/tierledger/internal/pg"
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/migrations"
 	"github.com/tierledger/tierledger/payments"
@@ -248,18 +249,8 @@ func (s *Service) balance(ctx context.Context) {
 		}
 		if err := s.Quotas.Balance(ctx); err != nil && ctx.Err() == nil {
 			s.config.Log.Warn("rebalancing failed", slog.Any("error", err))
-			rest(ctx, s.config.SweepEvery) // as the other workers do, and say so no more often
+			wait.For(ctx, s.config.SweepEvery) // as the other workers do, and say so no more often
 		}
-	}
-}
-
-// rest waits, at most until ctx ends.
-func rest(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 

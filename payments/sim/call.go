@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/payments"
 )
 
@@ -190,14 +191,8 @@ func (s *Server) breakOff(w http.ResponseWriter, r *http.Request, f fault, set S
 
 // pause waits whether or not the caller still does: what was received is carried out.
 func (s *Server) pause(d time.Duration) {
-	if d == 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.life.Done():
+	if d > 0 {
+		wait.For(s.life, d)
 	}
 }
 
