@@ -35,7 +35,7 @@ cases               fault internal/pg ledger buckets
 orders              fault internal/pg internal/wait ledger buckets seats holds payments cases
 recon               fault internal/pg ledger buckets payments cases orders
 outbox              fault internal/pg internal/wait ledger
-outbox/jetstream    ledger outbox
+outbox/jetstream    internal/wait ledger outbox
 keyring
 tickets             fault internal/pg ledger buckets orders keyring outbox
 subscribers         fault internal/pg internal/wait ledger buckets payments keyring outbox

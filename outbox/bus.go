@@ -21,8 +21,10 @@ type Bus interface {
 	Last(ctx context.Context, journal ledger.JournalID) (Mark, error)
 	// At gives the message at a place; the zero Mark when there's none any more.
 	At(ctx context.Context, place uint64) (Mark, error)
-	// Next gives the first message of a journal after a place; the zero Mark when there's none.
-	Next(ctx context.Context, journal ledger.JournalID, place uint64) (Mark, error)
+	// Read calls each with the messages of a journal after a place, in their order and as many
+	// at a time as come in one exchange: those that there were when it began, which may not be
+	// the newest. An error means that there may be more; each's own ends it.
+	Read(ctx context.Context, journal ledger.JournalID, place uint64, each func([]Mark) error) error
 	// Publish appends events of one journal, all or none, if the journal's last message is
 	// at the place after; 0 for none. It returns the last one's place. ErrFenced: somebody
 	// else has published. ErrFull: the bus takes no more now; the beginning of the events may

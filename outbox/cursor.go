@@ -26,6 +26,7 @@ type cursor struct {
 var (
 	errForeign = errors.New("the stream has an entry that the journal doesn't: it's another installation's stream, or the database was put back to an earlier state, or somebody else has published")
 	errGap     = errors.New("the journal has a gap")
+	errUnshown = errors.New("the stream doesn't show all it has")
 )
 
 // claim takes the lease of a journal, and looks where the stream stands. Nil: another
@@ -71,116 +72,133 @@ func (r *Relay) locate(ctx context.Context, journal ledger.JournalID, was cursor
 		return nil, err
 	}
 	at := &cursor{stream: stream.ID, after: last.Place}
-	if was.stream == stream.ID {
-		if was.place == 0 || was.place < stream.First { // it had none, or none that the stream still keeps
-			at.seq, at.place = was.seq, was.place
-			return at, r.walk(ctx, journal, at)
-		}
-		own, err := r.Bus.At(ctx, was.place)
-		if err != nil {
-			return nil, err
-		}
-		if own.Place != 0 && own.Journal == journal && own.Seq == was.seq {
-			at.seq, at.place = own.Seq, own.Place
-			if err := r.ours(ctx, own); err != nil {
-				return nil, err
-			}
-			return at, r.walk(ctx, journal, at)
-		}
+	stands, err := r.stands(ctx, journal, was, stream)
+	if err != nil {
+		return nil, err
 	}
-	if last.Place != 0 && last.Seq == 0 {
-		r.stranger(last, journal)
-		if last, err = r.lastOfOurs(ctx, journal); err != nil {
-			return nil, err
-		}
+	if stands { // else it's looked for from the beginning
+		at.seq, at.place = was.seq, was.place
 	}
-	if at.seq, at.place = last.Seq, last.Place; at.place == 0 {
-		return at, nil
+	if at.place < at.after {
+		return at, r.walk(ctx, journal, at, stream.First)
 	}
-	return at, r.ours(ctx, last)
+	return at, nil
 }
 
-// walk goes on from a cursor over the journal's messages after it. It keeps where it has come
-// to: it may take longer than a lease, and whoever is next goes on from there.
-func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor) error {
-	for place := at.place; place < at.after; {
-		mark, err := r.Bus.Next(ctx, journal, place)
-		if err != nil || mark.Place == 0 {
+// stands tells whether the stream still has what a cursor says, or may have let it go as too
+// old. The error is errForeign when another entry is there.
+func (r *Relay) stands(ctx context.Context, journal ledger.JournalID, was cursor, stream Stream) (bool, error) {
+	if was.stream != stream.ID {
+		return false, nil
+	}
+	if was.place == 0 || was.place < stream.First { // it had none, or none that the stream still keeps
+		return true, nil
+	}
+	own, err := r.Bus.At(ctx, was.place)
+	if err != nil || own.Journal != journal || own.Seq != was.seq {
+		return false, err
+	}
+	genuine, err := r.genuine(ctx, own)
+	if err == nil && !genuine {
+		err = foreign(own)
+	}
+	return true, err
+}
+
+// walk goes on from a cursor over the journal's messages after it. It notes how far it has
+// come: it may take longer than a lease, and whoever is next goes on from there.
+func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor, first uint64) error {
+	aged := at.place+1 < first // what goes on from the cursor may have become too old
+	seen := at.place
+	err := r.Bus.Read(ctx, journal, at.place, func(marks []Mark) error {
+		if aged {
+			var err error
+			if aged, err = r.skip(ctx, at, marks); err != nil {
+				return err
+			}
+		}
+		if err := r.follow(ctx, journal, at, marks); err != nil {
 			return err
 		}
-		if place = mark.Place; mark.Seq != at.seq+1 {
-			r.stranger(mark, journal)
+		seen = marks[len(marks)-1].Place
+		return r.move(ctx, journal, at)
+	})
+	if err == nil && seen < at.after {
+		err = errUnshown // a replica may be behind the one that told of the last message
+	}
+	at.after = max(at.after, seen)
+	return err
+}
+
+// skip puts a cursor before the first message of ours, when those between have become too
+// old; true: there's none yet.
+func (r *Relay) skip(ctx context.Context, at *cursor, marks []Mark) (bool, error) {
+	for _, m := range marks {
+		if m.Seq <= at.seq {
 			continue
 		}
-		if mark, err = r.leap(ctx, mark, at.after); err != nil {
-			return err
+		own, err := r.genuine(ctx, m)
+		if err != nil {
+			return true, err
 		}
-		if err := r.ours(ctx, mark); err != nil {
-			return err
-		}
-		at.seq, at.place, place = mark.Seq, mark.Place, mark.Place
-		if err := r.move(ctx, journal, at); err != nil {
-			return err
+		if own || m.Seq == at.seq+1 {
+			at.seq = m.Seq - 1
+			return false, nil
 		}
 	}
-	return nil
+	return true, nil
 }
 
-// leap goes from a message over those that lie behind it in one piece, as a batch does, to the
-// last of them. When the message so many places on is that many entries on, nothing else has
-// room between them: the entries do, and a copy of one comes after it.
-func (r *Relay) leap(ctx context.Context, from Mark, end uint64) (Mark, error) {
-	grows := true
-	for n := uint64(1); n > 0; {
-		var to Mark
-		var err error
-		if from.Place+n <= end {
-			if to, err = r.Bus.At(ctx, from.Place+n); err != nil {
-				return Mark{}, err
-			}
-		}
-		there := to.Place != 0 && to.Journal == from.Journal && to.Seq == from.Seq+ledger.Seq(n)
-		if there {
-			from = to
-		}
-		if grows = grows && there; grows {
-			n *= 2
-		} else {
-			n /= 2
-		}
-	}
-	return from, nil
-}
-
-// lastOfOurs looks for the last of a journal's messages that can be ours, from the
-// beginning.
-func (r *Relay) lastOfOurs(ctx context.Context, journal ledger.JournalID) (own Mark, err error) {
-	for place := uint64(0); ; {
-		mark, err := r.Bus.Next(ctx, journal, place)
-		if err != nil || mark.Place == 0 {
-			return own, err
-		}
-		if place = mark.Place; mark.Seq > 0 {
-			own = mark
-		}
-	}
-}
-
-// stranger tells of a message that isn't ours. It's passed over.
-func (r *Relay) stranger(m Mark, journal ledger.JournalID) {
-	r.Log.Warn("the stream has a message in a journal's place that's none of ours",
-		slog.Int64("journal", int64(journal)), slog.Uint64("place", m.Place))
-}
-
-// ours checks that a message of the stream is an entry of its journal.
-func (r *Relay) ours(ctx context.Context, m Mark) error {
-	var id uuid.UUID
-	err := r.Pool.QueryRow(ctx, sqlEntryID, int64(m.Journal), m.Seq).Scan(&id)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && id != m.ID {
-		return fmt.Errorf("%w (message %d: entry %d, %s)", errForeign, m.Place, m.Seq, m.ID)
-	}
+// follow moves a cursor over messages: those that have the next entry. Others are passed
+// over; errForeign tells of one that has another entry in its place.
+func (r *Relay) follow(ctx context.Context, journal ledger.JournalID, at *cursor, marks []Mark) error {
+	ids, err := r.ids(ctx, journal, at.seq+1, at.seq+ledger.Seq(len(marks)))
 	if err != nil {
-		return fmt.Errorf("look for entry %d: %w", m.Seq, err)
+		return err
+	}
+	strangers := 0
+	for _, m := range marks {
+		if m.Seq != at.seq+1 {
+			strangers++
+			continue
+		}
+		if id, ok := ids[m.Seq]; !ok || id != m.ID {
+			return foreign(m)
+		}
+		at.seq, at.place = m.Seq, m.Place
+	}
+	if strangers > 0 {
+		r.Log.Warn("the stream has messages in a journal's place that are none of ours", slog.Int64("journal", int64(journal)),
+			slog.Int("messages", strangers), slog.Uint64("up_to", marks[len(marks)-1].Place))
 	}
 	return nil
+}
+
+// foreign says what's wrong with a message.
+func foreign(m Mark) error {
+	return fmt.Errorf("%w (message %d: entry %d, %s)", errForeign, m.Place, m.Seq, m.ID)
+}
+
+// genuine tells whether a message is an entry of its journal.
+func (r *Relay) genuine(ctx context.Context, m Mark) (bool, error) {
+	if m.Seq == 0 {
+		return false, nil
+	}
+	ids, err := r.ids(ctx, m.Journal, m.Seq, m.Seq)
+	return ids[m.Seq] == m.ID, err
+}
+
+// ids reads the ids of a journal's entries.
+func (r *Relay) ids(ctx context.Context, journal ledger.JournalID, from, to ledger.Seq) (map[ledger.Seq]uuid.UUID, error) {
+	rows, err := r.Pool.Query(ctx, sqlEntryIDs, int64(journal), from, to)
+	if err != nil {
+		return nil, fmt.Errorf("look for entries: %w", err)
+	}
+	ids := make(map[ledger.Seq]uuid.UUID)
+	var seq ledger.Seq
+	var id uuid.UUID
+	if _, err := pgx.ForEachRow(rows, []any{&seq, &id}, func() error { ids[seq] = id; return nil }); err != nil {
+		return nil, fmt.Errorf("look for entries: %w", err)
+	}
+	return ids, nil
 }

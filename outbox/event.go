@@ -128,7 +128,7 @@ func ParseSubject(subject string) (ledger.JournalID, string, error) {
 	rest, ok := strings.CutPrefix(subject, SubjectPrefix)
 	number, kind, more := strings.Cut(rest, ".")
 	journal, err := strconv.ParseUint(number, 10, 32)
-	if !ok || !more || kind == "" || err != nil {
+	if !ok || !more || kind == "" || err != nil || number != strconv.FormatUint(journal, 10) {
 		return 0, "", fmt.Errorf("subject %q isn't %s, a journal's number and a kind", subject, SubjectPrefix)
 	}
 	return ledger.JournalID(journal), kind, nil

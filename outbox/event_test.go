@@ -214,7 +214,7 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 	for _, subject := range []string{
-		"", "tierledger.journal.", "tierledger.journal.5", "tierledger.journal.5.", "tierledger.journal..a.b", "tierledger.journal.x.a",
+		"", "tierledger.journal.", "tierledger.journal.5", "tierledger.journal.5.", "tierledger.journal.05.a", "tierledger.journal..a.b", "tierledger.journal.x.a",
 		"tierledger.journal.-5.a", "tierledger.journal.4294967296.a", "tierledger.journals.5.a", "5.a", "tierledger.wake.due.5",
 	} {
 		if journal, kind, err := outbox.ParseSubject(subject); err == nil || journal != 0 || kind != "" {

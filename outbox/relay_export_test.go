@@ -17,7 +17,7 @@ var RelayStatements = map[string]string{
 	"sqlTrouble":     sqlTrouble,
 	"sqlLeave":       sqlLeave,
 	"sqlUnpublished": sqlUnpublished,
-	"sqlEntryID":     sqlEntryID,
+	"sqlEntryIDs":    sqlEntryIDs,
 	"sqlPatrol":      sqlPatrol,
 	"sqlSuspect":     sqlSuspect,
 	"sqlEnd":         sqlEnd,

@@ -2,7 +2,6 @@ package outbox_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -45,48 +44,6 @@ func TestACursorBehindTheStream(t *testing.T) {
 				t.Errorf("the observer was told of %+v", p)
 			}
 		})
-	}
-}
-
-// Processes ended again and again before they moved the cursor: those after them find where
-// the stream stands by a few looks for each batch, and one that's ended on the way leaves
-// what it has found to the next.
-func TestACursorFarBehindTheStream(t *testing.T) {
-	t.Parallel()
-	w := openRelaying(t, jetstream.Options{})
-	const batch, batches = 300, 3
-	for range batches { // each is written before the relay runs, and one of another journal follows
-		w.write(901, batch)
-		r, stop := w.running(outbox.RelayOptions{})
-		w.published(r)
-		w.write(902, 1)
-		w.published(r)
-		stop()
-	}
-	w.tamper(`UPDATE relays SET seq = 0, stream_seq = 0`)
-
-	var times atomic.Int64
-	ending := &hooked{Bus: w.bus, onNext: func(_ context.Context, journal ledger.JournalID) error {
-		if journal == 901 && times.Add(1) > 1 {
-			return errors.New("ended")
-		}
-		return nil
-	}}
-	_, stop := w.running(outbox.RelayOptions{Bus: ending})
-	pgtest.Until(t, "it's ended", func() bool { return times.Load() > 1 })
-	stop()
-	if c := w.cursor(901); c.Seq != batch {
-		t.Errorf("it left %+v", c)
-	}
-
-	looking := &hooked{Bus: w.bus}
-	r, _ := w.running(outbox.RelayOptions{Bus: looking})
-	w.published(r)
-	w.write(901, 1)
-	w.published(r)
-	w.complete()
-	if n := looking.looks.Load(); n > 100 {
-		t.Errorf("%d looks", n)
 	}
 }
 

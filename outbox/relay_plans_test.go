@@ -35,7 +35,7 @@ func TestPlansMadeForNoEntriesServeMany(t *testing.T) {
 			"sqlMove":        `(` + me + `, 1, 19991, 'S', 5)`,
 			"sqlTrouble":     `(md5('me')::uuid, 1, 'why')`,
 			"sqlUnpublished": `(1, 19990, 501)`,
-			"sqlEntryID":     `(1, 15000)`,
+			"sqlEntryIDs":    `(1, 15000, 15499)`,
 			"sqlPatrol":      `(-1, 'S', 8)`,
 			"sqlSuspect":     `(2, 'S', 19990)`,
 			"sqlBacklog":     ``,

@@ -61,15 +61,14 @@ WHERE journal_id = $1
 ORDER BY seq
 LIMIT $3`
 
-	// Between, and in order: else a plan that was made without entries may take the index of
-	// ids for it, and read the journal.
-	sqlEntryID = `
-SELECT id
+	// In order: else a plan that was made without entries may take the index of ids for it,
+	// and read the journal.
+	sqlEntryIDs = `
+SELECT seq, id
 FROM entries
 WHERE journal_id = $1
-  AND seq BETWEEN $2 AND $2
-ORDER BY seq
-LIMIT 1`
+  AND seq BETWEEN $2 AND $3
+ORDER BY seq`
 
 	// The next few journals after one, and whether there's something to compare.
 	sqlPatrol = `

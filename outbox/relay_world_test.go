@@ -264,8 +264,8 @@ type hooked struct {
 	onPublish func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error)
 	onStream  func(ctx context.Context, stream func(context.Context) (outbox.Stream, error)) (outbox.Stream, error)
 	onLast    func(ctx context.Context, journal ledger.JournalID) error
-	onNext    func(ctx context.Context, journal ledger.JournalID) error
-	looks     atomic.Int64 // at single messages
+	onRead    func(journal ledger.JournalID, marks []outbox.Mark) error
+	shows     int // so many messages of a reading; 0: all
 }
 
 type publishing = func(ctx context.Context, after uint64, events []outbox.Event) (uint64, error)
@@ -293,19 +293,18 @@ func (b *hooked) Last(ctx context.Context, journal ledger.JournalID) (outbox.Mar
 	return b.Bus.Last(ctx, journal)
 }
 
-func (b *hooked) At(ctx context.Context, place uint64) (outbox.Mark, error) {
-	b.looks.Add(1)
-	return b.Bus.At(ctx, place)
-}
-
-func (b *hooked) Next(ctx context.Context, journal ledger.JournalID, place uint64) (outbox.Mark, error) {
-	b.looks.Add(1)
-	if b.onNext != nil {
-		if err := b.onNext(ctx, journal); err != nil {
-			return outbox.Mark{}, err
+func (b *hooked) Read(ctx context.Context, journal ledger.JournalID, place uint64, each func([]outbox.Mark) error) error {
+	return b.Bus.Read(ctx, journal, place, func(marks []outbox.Mark) error {
+		if b.onRead != nil {
+			if err := b.onRead(journal, marks); err != nil {
+				return err
+			}
 		}
-	}
-	return b.Bus.Next(ctx, journal, place)
+		if b.shows > 0 {
+			marks = marks[:b.shows]
+		}
+		return each(marks)
+	})
 }
 
 // longest is more than an entry is on its way when nothing is wrong, on a busy machine.

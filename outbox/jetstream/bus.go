@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/tierledger/tierledger/internal/wait"
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/outbox"
 )
@@ -178,27 +179,20 @@ func (b *Bus) session() uint64 { return b.Conn.Stats().Reconnects + 1 }
 
 // Last gives the last message of a journal.
 func (b *Bus) Last(ctx context.Context, journal ledger.JournalID) (outbox.Mark, error) {
-	return b.mark(ctx, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+	return b.message(ctx, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
 		return s.GetLastMsgForSubject(ctx, outbox.JournalSubject(journal))
 	})
 }
 
 // At gives the message at a place.
 func (b *Bus) At(ctx context.Context, place uint64) (outbox.Mark, error) {
-	return b.mark(ctx, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+	return b.message(ctx, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
 		return s.GetMsg(ctx, place)
 	})
 }
 
-// Next gives the first message of a journal after a place.
-func (b *Bus) Next(ctx context.Context, journal ledger.JournalID, place uint64) (outbox.Mark, error) {
-	return b.mark(ctx, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
-		return s.GetMsg(ctx, place+1, jetstream.WithGetMsgSubject(outbox.JournalSubject(journal)))
-	})
-}
-
-// mark reads a message and tells what entry it has.
-func (b *Bus) mark(ctx context.Context, get func(context.Context, jetstream.Stream) (*jetstream.RawStreamMsg, error)) (outbox.Mark, error) {
+// message reads one, and tells what entry it has.
+func (b *Bus) message(ctx context.Context, get func(context.Context, jetstream.Stream) (*jetstream.RawStreamMsg, error)) (outbox.Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	stream, err := b.open(ctx)
@@ -213,12 +207,17 @@ func (b *Bus) mark(ctx context.Context, get func(context.Context, jetstream.Stre
 		b.lost()
 		return outbox.Mark{}, err
 	}
-	journal, seq, err := address(msg.Subject, msg.Header)
-	id, unread := uuid.Parse(msg.Header.Get(headerID))
+	return mark(msg.Sequence, msg.Subject, msg.Header), nil
+}
+
+// mark tells which entry a message has: none, if it's somebody else's.
+func mark(place uint64, subject string, header nats.Header) outbox.Mark {
+	journal, seq, err := address(subject, header)
+	id, unread := uuid.Parse(header.Get(headerID))
 	if err != nil || unread != nil {
-		return outbox.Mark{Place: msg.Sequence}, nil
+		return outbox.Mark{Place: place}
 	}
-	return outbox.Mark{Place: msg.Sequence, Journal: journal, Seq: seq, ID: id}, nil
+	return outbox.Mark{Place: place, Journal: journal, Seq: seq, ID: id}
 }
 
 // Headers of an event, beside its CloudEvent: what a reader needs to pass it over.
@@ -257,10 +256,7 @@ func (b *Bus) Publish(ctx context.Context, after uint64, events []outbox.Event) 
 	defer cancel()
 	place, err := b.send(ctx, after, events)
 	if errors.Is(err, errClearing) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(clearing):
-		}
+		wait.For(ctx, clearing)
 		place, err = b.send(ctx, after, events)
 	}
 	if err != nil && !errors.Is(err, outbox.ErrFenced) && !errors.Is(err, outbox.ErrFull) {

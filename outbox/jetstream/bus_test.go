@@ -111,6 +111,64 @@ func made(journal ledger.JournalID, after, n, size int) []outbox.Event {
 	return list
 }
 
+// read gives what a journal has after a place.
+func (s *single) read(journal ledger.JournalID, place uint64) (list []outbox.Mark) {
+	s.t.Helper()
+	s.must(s.bus.Read(s.t.Context(), journal, place, func(marks []outbox.Mark) error {
+		list = append(list, marks...)
+		return nil
+	}))
+	return list
+}
+
+// A journal is read in exchanges, without others' messages and no further than it's asked to;
+// nothing of the reading stays on the server.
+func TestReading(t *testing.T) {
+	t.Parallel()
+	s := openSingle(t, jetstream.Options{}, nil)
+	s.stream()
+	var last uint64
+	for i := range 3 {
+		place, err := s.bus.Publish(t.Context(), last, made(5, 800*i, 800, 10))
+		s.must(err)
+		last = place
+		_, err = s.bus.Publish(t.Context(), 0, made(ledger.JournalID(50+i), 0, 3, 10))
+		s.must(err)
+	}
+	list := s.read(5, 0)
+	for i, m := range list {
+		if m.Journal != 5 || m.Seq != ledger.Seq(i+1) || i > 0 && m.Place <= list[i-1].Place {
+			t.Fatalf("message %d is %+v", i, m)
+		}
+	}
+	if len(list) != 2400 || list[2399].Place != last {
+		t.Errorf("%d messages up to %d, not %d", len(list), list[len(list)-1].Place, last)
+	}
+	for _, nothing := range [][]outbox.Mark{s.read(5, last), s.read(500, 0)} {
+		if len(nothing) != 0 {
+			t.Errorf("nothing is %+v", nothing)
+		}
+	}
+	enough, times := errors.New("enough"), 0
+	err := s.bus.Read(t.Context(), 5, 100, func(marks []outbox.Mark) error {
+		times++
+		if marks[0].Seq != 101 {
+			t.Errorf("it begins with %+v", marks[0])
+		}
+		return enough
+	})
+	if !errors.Is(err, enough) || times != 1 {
+		t.Errorf("%v after %d times", err, times)
+	}
+	js, err := natsjs.New(s.conn)
+	s.must(err)
+	stream, err := js.Stream(t.Context(), "TIERLEDGER")
+	s.must(err)
+	if n := stream.CachedInfo().State.Consumers; n != 0 {
+		t.Errorf("%d consumers are left", n)
+	}
+}
+
 func TestABatchIsThereWhole(t *testing.T) {
 	t.Parallel()
 	s := openSingle(t, jetstream.Options{}, nil)
@@ -134,14 +192,12 @@ func TestABatchIsThereWhole(t *testing.T) {
 		if got, err := s.bus.At(ctx, place); got != want || err != nil {
 			t.Errorf("at %d is %+v, %v, not %+v", place, got, err, want)
 		}
-		if got, err := s.bus.Next(ctx, 5, place-1); got != want || err != nil {
-			t.Errorf("after %d comes %+v, %v, not %+v", place-1, got, err, want)
+		if got := s.read(5, place-uint64(n)); len(got) != n || got[n-1] != want {
+			t.Errorf("after %d come %+v, of which the last isn't %+v", place-uint64(n), got, want)
 		}
 	}
 	for name, ask := range map[string]func() (outbox.Mark, error){
 		"the last of another journal":      func() (outbox.Mark, error) { return s.bus.Last(ctx, 50) },
-		"the next of another journal":      func() (outbox.Mark, error) { return s.bus.Next(ctx, 50, 0) },
-		"the next after the end":           func() (outbox.Mark, error) { return s.bus.Next(ctx, 5, last) },
 		"the message at a place to come":   func() (outbox.Mark, error) { return s.bus.At(ctx, last+1) },
 		"the last of what begins the same": func() (outbox.Mark, error) { return s.bus.Last(ctx, 51) },
 	} {
@@ -373,14 +429,14 @@ func TestStrangersMessages(t *testing.T) {
 		for name, ask := range map[string]func() (outbox.Mark, error){
 			"last": func() (outbox.Mark, error) { return s.bus.Last(t.Context(), 5) },
 			"at":   func() (outbox.Mark, error) { return s.bus.At(t.Context(), ack.Sequence) },
-			"next": func() (outbox.Mark, error) { return s.bus.Next(t.Context(), 5, ack.Sequence-1) },
+			"next": func() (outbox.Mark, error) { return s.read(5, ack.Sequence-1)[0], nil },
 		} {
 			if got, err := ask(); got != want || err != nil {
 				t.Errorf("%s of a message with %v is %+v, %v", name, header, got, err)
 			}
 		}
 	}
-	if got, err := s.bus.Next(t.Context(), 5, 0); err != nil || got.Place != last || got.ID != list[0].ID {
-		t.Errorf("the first is %+v, %v", got, err)
+	if got := s.read(5, 0); len(got) != 6 || got[0].Place != last || got[0].ID != list[0].ID {
+		t.Errorf("the journal has %+v", got)
 	}
 }
