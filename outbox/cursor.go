@@ -32,9 +32,11 @@ var (
 // claim takes the lease of a journal, and looks where the stream stands. Nil: another
 // process has it.
 func (r *Relay) claim(ctx context.Context, journal ledger.JournalID) (*cursor, error) {
+	limited, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	var row cursor
 	var suspect bool
-	err := r.Pool.QueryRow(ctx, sqlClaim, r.holder, lease, int64(journal)).Scan(&row.seq, &row.stream, &row.place, &suspect, &row.ailing)
+	err := r.Pool.QueryRow(limited, sqlClaim, r.holder, lease, int64(journal)).Scan(&row.seq, &row.stream, &row.place, &suspect, &row.ailing)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -190,6 +192,8 @@ func (r *Relay) genuine(ctx context.Context, m Mark) (bool, error) {
 
 // ids reads the ids of a journal's entries.
 func (r *Relay) ids(ctx context.Context, journal ledger.JournalID, from, to ledger.Seq) (map[ledger.Seq]uuid.UUID, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	rows, err := r.Pool.Query(ctx, sqlEntryIDs, int64(journal), from, to)
 	if err != nil {
 		return nil, fmt.Errorf("look for entries: %w", err)

@@ -23,9 +23,23 @@ func (r *Relay) look(ctx context.Context) error {
 	}
 	r.Bus.Seen(stream.Session)
 	r.stream.Store(&stream)
+	if err := r.scan(ctx, stream); err != nil {
+		return fmt.Errorf("look for new entries: %w", err)
+	}
+	r.well()
+	if err := r.patrol(ctx, stream); err != nil && ctx.Err() == nil {
+		r.Log.Debug("the patrol was cut short", slog.Any("error", err))
+	}
+	return nil
+}
+
+// scan finds the journals that the stream doesn't have all of.
+func (r *Relay) scan(ctx context.Context, stream Stream) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	rows, err := r.Pool.Query(ctx, sqlBehind, r.holder, lease, stream.ID, maxBehind, r.scanned)
 	if err != nil {
-		return fmt.Errorf("look for new entries: %w", err)
+		return err
 	}
 	var journal int64
 	var suspect bool
@@ -34,14 +48,7 @@ func (r *Relay) look(ctx context.Context) error {
 		r.found(ledger.JournalID(journal), suspect)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("look for new entries: %w", err)
-	}
-	r.well()
-	if err := r.patrol(ctx, stream); err != nil {
-		r.Log.Debug("the patrol was cut short", slog.Any("error", err))
-	}
-	return nil
+	return err
 }
 
 // end reads how the stream stands. If it has less than what it had acknowledged before it
@@ -56,8 +63,8 @@ func (r *Relay) end(ctx context.Context) (Stream, error) {
 		}
 		before = &stream
 	}
-	var acknowledged uint64
-	if err := r.Pool.QueryRow(ctx, sqlEnd, before.ID).Scan(&acknowledged); err != nil {
+	acknowledged, err := r.acknowledged(ctx, before.ID)
+	if err != nil {
 		return Stream{}, fmt.Errorf("look for the stream's end: %w", err)
 	}
 	stream, err := r.Bus.Stream(ctx)
@@ -66,17 +73,29 @@ func (r *Relay) end(ctx context.Context) (Stream, error) {
 	}
 	if stream.ID == before.ID && stream.Last < acknowledged {
 		r.Log.Warn("the stream has lost its end", slog.Uint64("last", stream.Last), slog.Uint64("acknowledged", acknowledged))
-		if _, err := r.Pool.Exec(ctx, sqlSuspectTail, stream.ID, int64(stream.Last)); err != nil {
+		limited, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		if _, err := r.Pool.Exec(limited, sqlSuspectTail, stream.ID, int64(stream.Last)); err != nil {
 			return stream, fmt.Errorf("suspect the stream's end: %w", err)
 		}
 	}
 	return stream, nil
 }
 
+// acknowledged reads the last place that a stream has acknowledged.
+func (r *Relay) acknowledged(ctx context.Context, stream string) (place uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	err = r.Pool.QueryRow(ctx, sqlEnd, stream).Scan(&place)
+	return place, err
+}
+
 // patrol compares the cursors of the next few journals with the stream. What's lost of a
 // journal that nobody writes to any more shows in no other way, once others have filled
 // its places.
 func (r *Relay) patrol(ctx context.Context, stream Stream) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout) // what it doesn't come to is the next one's
+	defer cancel()
 	rows, err := r.Pool.Query(ctx, sqlPatrol, r.patrolled, stream.ID, maxPatrolled)
 	if err != nil {
 		return fmt.Errorf("patrol: %w", err)

@@ -86,11 +86,11 @@ func (r *Relay) idle(ctx context.Context, journal ledger.JournalID, at *cursor) 
 	if !at.ailing {
 		return at, false, nil
 	}
-	at.ailing = false
 	err := r.move(ctx, journal, at)
 	if errors.Is(err, errLeft) {
 		return nil, false, nil
 	}
+	at.ailing = err != nil
 	return at, false, err
 }
 
@@ -124,6 +124,8 @@ func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *cursor, 
 // fetch reads the next entries of a journal.
 func (r *Relay) fetch(ctx context.Context, journal ledger.JournalID, after ledger.Seq) (c chunk) {
 	most := int(r.most.Load())
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	rows, err := r.Pool.Query(ctx, sqlUnpublished, int64(journal), after, most+1)
 	if err != nil {
 		c.err = fmt.Errorf("read entries: %w", err)
@@ -164,6 +166,8 @@ var errLeft = errors.New("outbox: the lease is another process's")
 
 // move moves the cursor behind what the stream has acknowledged.
 func (r *Relay) move(ctx context.Context, journal ledger.JournalID, at *cursor) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	var moved int64
 	err := pgx.BeginFunc(ctx, r.Pool, func(tx pgx.Tx) error {
 		q := &pgx.Batch{}

@@ -33,6 +33,8 @@ const (
 	scanEvery = 250 * time.Millisecond
 	// lease is how long a journal stays with a process that has died.
 	lease = 5 * time.Second
+	// answerTimeout bounds a call to the database: one that hangs is a trouble, and told.
+	answerTimeout = 10 * time.Second
 	// turnBatches is how many batches a journal gets before others have their turn.
 	turnBatches = 32
 	// maxEvents and maxBytes bound a batch. JetStream takes 1,000 messages in one.
@@ -236,6 +238,8 @@ func (r *Relay) take(ctx context.Context, journal ledger.JournalID) {
 // failed keeps what's wrong with a journal where people look for it, and logs it when it's
 // new: the first failure in a row, or another one than before.
 func (r *Relay) failed(ctx context.Context, journal ledger.JournalID, first bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	tag, failed := r.Pool.Exec(ctx, sqlTrouble, r.holder, int64(journal), err.Error())
 	if first || failed == nil && tag.RowsAffected() > 0 {
 		r.Log.Warn("a journal isn't published", slog.Int64("journal", int64(journal)), slog.Any("error", err))

@@ -117,6 +117,30 @@ func TestOutcomesThatNobodyIsTold(t *testing.T) {
 	}
 }
 
+// So many batches have an outcome that nobody is told that the next ones are as small as can
+// be: they go on.
+func TestManyOutcomesThatNobodyIsTold(t *testing.T) {
+	t.Parallel()
+	const journals = 20 // a batch may have half as many events after each
+	w := openTampered(t)
+	w.invent(1, journals, 3)
+	var mu sync.Mutex
+	lost := make(map[ledger.JournalID]bool)
+	bus := &hooked{Bus: w.bus, onPublish: func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if journal := events[0].Journal; len(lost) < journals {
+			lost[journal] = true
+			return 0, errCut
+		}
+		return publish(ctx, after, events)
+	}}
+	r, _ := w.running(outbox.RelayOptions{Bus: bus})
+	w.full()
+	w.complete()
+	w.calm(r)
+}
+
 // late has something done when the relay has gone on: its next publishing races with it.
 func (w *relaying) late(do func() (uint64, error)) {
 	w.letters.Go(func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/tierledger/tierledger/internal/pg"
 	"github.com/tierledger/tierledger/internal/pgtest"
 	"github.com/tierledger/tierledger/outbox"
 	"github.com/tierledger/tierledger/outbox/jetstream"
@@ -147,4 +148,23 @@ func TestTheServerIsAway(t *testing.T) {
 	}
 	w.calm(r)
 	w.logged("publishing goes on")
+}
+
+// The connections to the database lead nowhere, as after it has moved to another machine: it's
+// told, and with new ones all is published. (Slow: the answers have their time.)
+func TestTheDatabaseHangs(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	proxy := pgtest.NewProxy(t, w.db)
+	pool, err := pg.Open(t.Context(), pg.Options{URL: proxy.ServiceURL(t, w.db), Name: "far", MaxConns: 8})
+	w.must(err)
+	t.Cleanup(pool.Close)
+	w.write(901, 3)
+	w.running(outbox.RelayOptions{Pool: pool})
+	w.full()
+	t.Cleanup(proxy.Hang())
+	w.write(901, 1)
+	w.logged("nothing is published")
+	w.full()
+	w.complete()
 }

@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,5 +115,49 @@ func TestLeasesOfDeadProcesses(t *testing.T) {
 				t.Errorf("it was taken over after %v; %v to %v were expected", took, c.after, c.atMost)
 			}
 		})
+	}
+}
+
+// What fails in a process that has lost its lease is no trouble of the journal: another
+// publishes it.
+func TestATroubleOfWhoHasLostTheLease(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 5)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	slow := &hooked{Bus: w.bus, onPublish: func(context.Context, uint64, []outbox.Event, publishing) (uint64, error) {
+		once.Do(func() { close(reached); <-goOn })
+		return 0, errCut
+	}}
+	_, stop := w.running(outbox.RelayOptions{Bus: slow, Pool: w.anotherPool()})
+	<-reached
+	w.tamper(`UPDATE relays SET held_until = clock_timestamp() - interval '1 second'`)
+	r, _ := w.running(outbox.RelayOptions{})
+	w.full()
+	w.published(r)
+	close(goOn)
+	w.logged("a journal isn't published")
+	stop()
+	w.calm(r)
+	w.complete()
+}
+
+// A process needn't wait for its own lease when another has written.
+func TestALeaseOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 3)
+	var seen tally
+	r, _ := w.running(outbox.RelayOptions{Observe: seen.add})
+	w.full()
+	w.published(r)
+	w.tamper(`UPDATE relays SET held_until = clock_timestamp() + interval '9 seconds'`)
+	w.write(901, 1)
+	w.full()
+	w.published(r)
+	w.complete()
+	if lag := seen.of(901).Lags[3]; lag > 7*time.Second {
+		t.Errorf("an entry was published %v after its time", lag)
 	}
 }

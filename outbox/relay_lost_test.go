@@ -18,7 +18,7 @@ import (
 func TestACursorBehindTheStream(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
-		"set back":                  `UPDATE relays SET seq = 2, stream_seq = 2`,
+		"set back":                  `UPDATE relays SET seq = 2, stream_seq = 2 WHERE journal_id = 901`,
 		"set back to the beginning": `UPDATE relays SET seq = 0, stream_seq = 0`,
 		"of no stream":              `UPDATE relays SET seq = 0, stream_seq = 0, stream = ''`,
 		"of another stream":         `UPDATE relays SET stream = 'TIERLEDGER 2020-01-01T00:00:00Z'`,
@@ -30,13 +30,14 @@ func TestACursorBehindTheStream(t *testing.T) {
 			w := openRelaying(t, jetstream.Options{})
 			w.write(901, 5)
 			w.write(902, 1)
-			_, stop := w.running(outbox.RelayOptions{})
+			r, stop := w.running(outbox.RelayOptions{})
 			w.full()
+			w.published(r)
 			stop()
 			w.tamper(sql)
 			var seen tally
-			r, _ := w.running(outbox.RelayOptions{Observe: seen.add})
-			w.published(r)
+			r, _ = w.running(outbox.RelayOptions{Observe: seen.add})
+			w.calm(r)
 			w.write(901, 1)
 			w.full()
 			w.complete()
@@ -138,6 +139,49 @@ func TestALostEndWhosePlacesAreTaken(t *testing.T) {
 	}
 }
 
+// What the stream has lost is suspected before anything can be published to it again: what
+// comes next would take the lost places.
+func TestALostEndIsSuspectedFirst(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 4)
+	r, stop := w.running(outbox.RelayOptions{})
+	w.full()
+	w.published(r)
+	stop()
+	w.endNATS()
+	putBack := w.keep()
+	w.beginNATS()
+	var lost atomic.Bool
+	var last, seen, unsuspected atomic.Uint64 // last and seen are sessions
+	bus := &hooked{Bus: w.bus, onSeen: func(session uint64) {
+		if !lost.Load() {
+			last.Store(session)
+		} else if session > last.Load() && seen.CompareAndSwap(0, session) {
+			var n uint64
+			if err := w.pool.QueryRow(context.Background(), `SELECT count(*) FROM relays WHERE stream_seq > 4 AND NOT suspect`).Scan(&n); err != nil {
+				t.Error(err)
+			}
+			unsuspected.Store(n)
+		}
+	}}
+	r, _ = w.running(outbox.RelayOptions{Bus: bus})
+	w.write(901, 3)
+	w.write(902, 2)
+	w.full()
+	w.published(r)
+	w.endNATS()
+	putBack()
+	lost.Store(true)
+	w.beginNATS()
+	w.full()
+	if seen.Load() == 0 || unsuspected.Load() != 0 {
+		t.Errorf("in session %d %d losses weren't suspected", seen.Load(), unsuspected.Load())
+	}
+	w.complete()
+	w.calm(r)
+}
+
 // An administrator removes a journal's last messages.
 func TestRemovedMessagesComeAgain(t *testing.T) {
 	t.Parallel()
@@ -148,9 +192,11 @@ func TestRemovedMessagesComeAgain(t *testing.T) {
 			w.write(901, 5)
 			w.write(902, 2)
 			var seen tally
-			r, stop := w.running(outbox.RelayOptions{Observe: seen.add})
+			patrolled := &hooked{Bus: w.bus}
+			r, stop := w.running(outbox.RelayOptions{Observe: seen.add, Bus: patrolled})
 			w.full()
 			w.published(r)
+			pgtest.Until(t, "each journal was patrolled more than once", func() bool { return patrolled.looks.Load() > 4 })
 			if restart {
 				stop()
 			}

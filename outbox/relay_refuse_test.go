@@ -1,10 +1,13 @@
 package outbox_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -35,12 +38,13 @@ func TestAStrangersEntryStopsItsJournal(t *testing.T) {
 			t.Parallel()
 			w := openTampered(t)
 			w.invent(901, 902, 5)
-			_, stop := w.running(outbox.RelayOptions{})
+			r, stop := w.running(outbox.RelayOptions{})
 			w.full()
+			w.published(r)
 			stop()
 			spoil(w)
 			w.append(901)
-			r, _ := w.running(outbox.RelayOptions{})
+			r, _ = w.running(outbox.RelayOptions{})
 			w.troubled(r, "another installation's stream")
 			w.append(902)
 			w.holding(11)
@@ -119,6 +123,65 @@ func TestJunkInAJournalsPlace(t *testing.T) {
 			w.complete()
 		})
 	}
+}
+
+// A trouble of a journal that has nothing to publish is forgotten when it has passed, by the
+// process that had it or by the next.
+func TestATroubleThatHasPassedIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 3)
+	r, stop := w.running(outbox.RelayOptions{})
+	w.full()
+	w.published(r)
+	for _, restart := range []bool{false, true} {
+		stop()
+		var cut atomic.Bool
+		cut.Store(true)
+		bus := &hooked{Bus: w.bus, onLast: func(_ context.Context, journal ledger.JournalID) error {
+			if journal == 901 && cut.Load() {
+				return errCut
+			}
+			return nil
+		}}
+		r, stop = w.running(outbox.RelayOptions{Bus: bus})
+		w.write(902, 1)
+		w.full() // now the stream is known, and a hint is enough
+		r.Hint(901)
+		w.troubled(r, "the connection was cut")
+		if restart {
+			stop()
+			r, stop = w.running(outbox.RelayOptions{})
+		}
+		cut.Store(false)
+		w.calm(r)
+	}
+	w.complete()
+}
+
+// The cursor can't be moved when a trouble has passed: it's forgotten later.
+func TestATroubleThatCantBeForgottenAtOnce(t *testing.T) {
+	t.Parallel()
+	w := openTampered(t)
+	w.invent(901, 901, 3)
+	r, stop := w.running(outbox.RelayOptions{})
+	w.full()
+	w.published(r)
+	stop()
+	w.tamper(`UPDATE relays SET problem = 'was away'`)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r, _ = w.running(outbox.RelayOptions{Bus: &hooked{Bus: w.bus, onLast: func(context.Context, ledger.JournalID) error {
+		once.Do(func() { close(reached); <-goOn }) // the lease is taken
+		return nil
+	}}})
+	<-reached
+	w.tamper(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'refused'; END$$`)
+	w.tamper(`CREATE TRIGGER refused BEFORE UPDATE ON relays EXECUTE FUNCTION refuse()`)
+	close(goOn)
+	w.logged("a journal isn't published")
+	w.tamper(`DROP FUNCTION refuse() CASCADE`)
+	w.calm(r)
 }
 
 // removeJunk deletes the messages that have no entry.

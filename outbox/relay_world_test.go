@@ -264,8 +264,11 @@ type hooked struct {
 	onPublish func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error)
 	onStream  func(ctx context.Context, stream func(context.Context) (outbox.Stream, error)) (outbox.Stream, error)
 	onLast    func(ctx context.Context, journal ledger.JournalID) error
+	onReading func(ctx context.Context, journal ledger.JournalID) error
 	onRead    func(journal ledger.JournalID, marks []outbox.Mark) error
 	shows     int // so many messages of a reading; 0: all
+	onSeen    func(session uint64)
+	looks     atomic.Int64 // at single messages
 }
 
 type publishing = func(ctx context.Context, after uint64, events []outbox.Event) (uint64, error)
@@ -284,6 +287,13 @@ func (b *hooked) Stream(ctx context.Context) (outbox.Stream, error) {
 	return b.onStream(ctx, b.Bus.Stream)
 }
 
+func (b *hooked) Seen(session uint64) {
+	if b.onSeen != nil {
+		b.onSeen(session)
+	}
+	b.Bus.Seen(session)
+}
+
 func (b *hooked) Last(ctx context.Context, journal ledger.JournalID) (outbox.Mark, error) {
 	if b.onLast != nil {
 		if err := b.onLast(ctx, journal); err != nil {
@@ -293,7 +303,17 @@ func (b *hooked) Last(ctx context.Context, journal ledger.JournalID) (outbox.Mar
 	return b.Bus.Last(ctx, journal)
 }
 
+func (b *hooked) At(ctx context.Context, place uint64) (outbox.Mark, error) {
+	b.looks.Add(1)
+	return b.Bus.At(ctx, place)
+}
+
 func (b *hooked) Read(ctx context.Context, journal ledger.JournalID, place uint64, each func([]outbox.Mark) error) error {
+	if b.onReading != nil {
+		if err := b.onReading(ctx, journal); err != nil {
+			return err
+		}
+	}
 	return b.Bus.Read(ctx, journal, place, func(marks []outbox.Mark) error {
 		if b.onRead != nil {
 			if err := b.onRead(journal, marks); err != nil {

@@ -59,11 +59,7 @@ func (i *Inbox) Run(ctx context.Context, feed Feed) {
 // sweep gives journals their turn in which there's something to do, from after the one
 // where the last sweep ended. It tells whether there's more.
 func (i *Inbox) sweep(ctx context.Context, swept *int64) (more bool, err error) {
-	rows, err := i.Pool.Query(ctx, sqlInboxBehind, i.Consumer.Name, maxSwept, *swept)
-	if err != nil {
-		return false, fmt.Errorf("look for entries: %w", err)
-	}
-	journals, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	journals, err := i.behind(ctx, *swept)
 	if err != nil {
 		return false, fmt.Errorf("look for entries: %w", err)
 	}
@@ -79,6 +75,17 @@ func (i *Inbox) sweep(ctx context.Context, swept *int64) (more bool, err error) 
 		first = cmp.Or(first, err) // the other journals aren't at fault
 	}
 	return more, first
+}
+
+// behind lists journals in which there's something to do, after one.
+func (i *Inbox) behind(ctx context.Context, after int64) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	rows, err := i.Pool.Query(ctx, sqlInboxBehind, i.Consumer.Name, maxSwept, after)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
 }
 
 // follow takes messages for a while.

@@ -23,6 +23,7 @@ type Proxy struct {
 	hit   chan struct{} // closed when the armed cut has been made
 	away  bool          // new connections are refused
 	conns map[net.Conn]struct{}
+	hang  *hang // of the connections that there are
 	done  sync.WaitGroup
 }
 
@@ -48,7 +49,7 @@ func NewProxy(t testing.TB, db *DB) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{socket: db.server.SocketPath(), listener: listener, conns: make(map[net.Conn]struct{})}
+	p := &Proxy{socket: db.server.SocketPath(), listener: listener, conns: make(map[net.Conn]struct{}), hang: newHang()}
 	p.done.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
@@ -89,6 +90,22 @@ func (p *Proxy) Refuse(refuse bool) {
 	p.away = refuse
 }
 
+// Hang has the connections that there are carry nothing any more, as those to a machine that's
+// gone, until end cuts them. New ones are as any.
+func (p *Proxy) Hang() (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.hang
+	close(h.begun)
+	p.hang = newHang()
+	return sync.OnceFunc(func() { close(h.ended) })
+}
+
+// hang is the time in which connections carry nothing.
+type hang struct{ begun, ended chan struct{} }
+
+func newHang() *hang { return &hang{make(chan struct{}), make(chan struct{})} }
+
 // fire tells whether the armed cut is c, and disarms it.
 func (p *Proxy) fire(c cut) bool {
 	p.mu.Lock()
@@ -120,8 +137,8 @@ func (p *Proxy) accept() {
 		}
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+		l := &link{proxy: p, client: client, server: server, hang: p.hang}
 		p.mu.Unlock()
-		l := &link{proxy: p, client: client, server: server}
 		p.done.Go(l.up)
 		p.done.Go(l.down)
 	}
@@ -141,9 +158,21 @@ func (p *Proxy) close() {
 type link struct {
 	proxy          *Proxy
 	client, server net.Conn
+	hang           *hang
 
 	mu     sync.Mutex
 	inside bool // the server has answered BEGIN and not yet COMMIT
+}
+
+// hangs waits for the end if the connection hangs.
+func (l *link) hangs() bool {
+	select {
+	case <-l.hang.begun:
+		<-l.hang.ended
+		return true
+	default:
+		return false
+	}
 }
 
 func (l *link) cut() {
@@ -161,6 +190,9 @@ func (l *link) up() {
 			l.mu.Lock()
 			inside := l.inside
 			l.mu.Unlock()
+			if l.hangs() {
+				return
+			}
 			if inside && l.proxy.fire(cutWrite) {
 				return
 			}
@@ -186,7 +218,7 @@ func (l *link) down() {
 		if n > 0 {
 			seen := buf[:kept+n]
 			commit := bytes.Contains(seen, commitDone)
-			if commit && l.proxy.fire(cutAnswer) {
+			if l.hangs() || commit && l.proxy.fire(cutAnswer) {
 				return
 			}
 			l.mu.Lock()

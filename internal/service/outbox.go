@@ -33,6 +33,8 @@ const (
 	busy = 2
 	// countEvery is how often what isn't published or consumed is counted.
 	countEvery = 2 * time.Second
+	// countTimeout bounds one count: a database that hangs is told of by the relay.
+	countTimeout = 10 * time.Second
 	// replayEvery is how often replays of dead letters are looked at. It doesn't bound their
 	// rate: all that's due by then is done.
 	replayEvery = 250 * time.Millisecond
@@ -150,27 +152,33 @@ func (s *Service) replay(ctx context.Context) {
 
 // count keeps what isn't published or consumed in the metrics, until ctx ends.
 func (s *Service) count(ctx context.Context) {
-	e := &s.effects
 	for ctx.Err() == nil {
-		if e.relay != nil {
-			b, err := e.relay.Backlog(ctx)
-			if err == nil {
-				s.metrics.SetUnpublished(b)
-			}
-			e.backlog.Store(&b) // it has the relay's own trouble, whatever the database says
-		}
-		for _, inbox := range e.inboxes {
-			if lag, err := inbox.Lag(ctx); err == nil {
-				s.metrics.SetConsumerLag(inbox.Consumer.Name, lag)
-			}
-		}
-		if b, err := s.Subscribers.Backlog(ctx); err == nil {
-			s.metrics.SetWebhooks(b)
-		}
-		if c, err := s.Letters.Counts(ctx); err == nil {
-			s.metrics.SetLetters(c)
-		}
+		s.countOnce(ctx)
 		wait.For(ctx, countEvery)
+	}
+}
+
+func (s *Service) countOnce(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	e := &s.effects
+	if e.relay != nil {
+		b, err := e.relay.Backlog(ctx)
+		if err == nil {
+			s.metrics.SetUnpublished(b)
+		}
+		e.backlog.Store(&b) // it has the relay's own trouble, whatever the database says
+	}
+	for _, inbox := range e.inboxes {
+		if lag, err := inbox.Lag(ctx); err == nil {
+			s.metrics.SetConsumerLag(inbox.Consumer.Name, lag)
+		}
+	}
+	if b, err := s.Subscribers.Backlog(ctx); err == nil {
+		s.metrics.SetWebhooks(b)
+	}
+	if c, err := s.Letters.Counts(ctx); err == nil {
+		s.metrics.SetLetters(c)
 	}
 }
 

@@ -35,6 +35,9 @@ const (
 	maxHeaderBytes    = 16 << 10
 )
 
+// goodbyeTimeout is how long a stop waits for the database to let go of its connections.
+const goodbyeTimeout = 5 * time.Second
+
 // Service is a running service. Its stores are for use beside HTTP, by tests and
 // the benchmark.
 type Service struct {
@@ -312,10 +315,20 @@ func (s *Service) Close(ctx context.Context) error {
 	return err
 }
 
+// closePools says goodbye to the database. Nothing is under way any more, so one that
+// doesn't answer isn't waited for.
 func (s *Service) closePools() {
+	var closing sync.WaitGroup
 	for _, pool := range []*pgxpool.Pool{s.commits, s.reads, s.effects.pool} {
 		if pool != nil {
-			pool.Close()
+			closing.Go(pool.Close)
 		}
+	}
+	closed := make(chan struct{})
+	go func() { closing.Wait(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(goodbyeTimeout):
+		s.config.Log.Warn("the database didn't answer the goodbye; its sessions end by themselves")
 	}
 }

@@ -1,0 +1,67 @@
+package outbox_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tierledger/tierledger/internal/pgtest"
+	"github.com/tierledger/tierledger/ledger"
+	"github.com/tierledger/tierledger/outbox"
+	"github.com/tierledger/tierledger/outbox/jetstream"
+)
+
+// Commits always wait for the machine: after each batch it's asked whether they do, and
+// everything is published nevertheless. For what has waited for long nobody is asked.
+func TestCommitsThatAlwaysWait(t *testing.T) {
+	t.Parallel()
+	w := openTampered(t)
+	var asked atomic.Int64
+	r, _ := w.running(outbox.RelayOptions{Busy: func() bool { asked.Add(1); return true }})
+	w.invent(901, 901, 3)
+	w.full()
+	w.published(r)
+	pgtest.Until(t, "it's asked whether commits wait", func() bool { return asked.Load() > 0 })
+	was := asked.Load()
+	w.tamper(`INSERT INTO journals (journal_id, seq) VALUES (902, 0)`)
+	w.tamper(`WITH j AS (UPDATE journals SET seq = 3 WHERE journal_id = 902)
+		INSERT INTO entries SELECT 902, seq, gen_random_uuid(), kind, at - interval '1 hour', principal, digest, data, hash
+		FROM entries WHERE journal_id = 901`)
+	w.full()
+	w.published(r)
+	if n := asked.Load() - was; n != 0 {
+		t.Errorf("it was asked %d times for what has waited for an hour", n)
+	}
+	w.complete()
+}
+
+// Whoever is hinted at what's published has each event once, in order.
+func TestWhatIsPublishedIsHinted(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	var mu sync.Mutex
+	told := make(map[ledger.JournalID][]ledger.Seq)
+	r, _ := w.running(outbox.RelayOptions{Then: func(_ context.Context, events []outbox.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range events {
+			told[e.Journal] = append(told[e.Journal], e.Seq)
+		}
+	}})
+	w.write(901, 4)
+	w.write(902, 2)
+	w.published(r)
+	mu.Lock()
+	defer mu.Unlock()
+	for journal, n := range map[ledger.JournalID]int{901: 4, 902: 2} {
+		if len(told[journal]) != n {
+			t.Errorf("of journal %d the events %v were told, not %d", journal, told[journal], n)
+		}
+		for i, seq := range told[journal] {
+			if seq != ledger.Seq(i+1) {
+				t.Errorf("of journal %d the events %v were told", journal, told[journal])
+			}
+		}
+	}
+}
