@@ -134,3 +134,27 @@ func TestAStreamOfAnotherAgeOrSize(t *testing.T) {
 		}
 	}
 }
+
+// The fence is a journal's: an event of one kind comes after the last of whatever kind.
+func TestTheFenceOfManyKinds(t *testing.T) {
+	t.Parallel()
+	s := openSingle(t, jetstream.Options{}, nil)
+	last, err := s.bus.Publish(t.Context(), 0, made(5, 0, 2, 10))
+	s.must(err)
+	for _, n := range []int{1, 2} {
+		others := made(5, int(last), n, 10)
+		for i := range others {
+			others[i].Kind = fmt.Sprintf("test.other%d", n)
+		}
+		for _, after := range []uint64{0, last - 1} {
+			if place, err := s.bus.Publish(t.Context(), after, others); !errors.Is(err, outbox.ErrFenced) {
+				t.Errorf("%d of another kind after %d: %d, %v", n, after, place, err)
+			}
+		}
+		place, err := s.bus.Publish(t.Context(), last, others)
+		if err != nil || place != last+uint64(n) {
+			t.Fatalf("%d of another kind after the last: %d, %v", n, place, err)
+		}
+		last = place
+	}
+}
