@@ -25,11 +25,11 @@ type Bus interface {
 	// at a time as come in one exchange: those that there were when it began, which may not be
 	// the newest. An error means that there may be more; each's own ends it.
 	Read(ctx context.Context, journal ledger.JournalID, place uint64, each func([]Mark) error) error
-	// Publish appends events of one journal, all or none, if the journal's last message is
-	// at the place after; 0 for none. It returns the last one's place. ErrFenced: somebody
-	// else has published. ErrFull: the bus takes no more now; the beginning of the events may
-	// be there. ErrUnseen: another session has begun. Any other error: the outcome is
-	// unknown.
+	// Publish appends events of one journal, all or, but for ErrFull, none, if the journal's
+	// last message is at the place after; 0 for none. It returns the last one's place.
+	// ErrFenced: somebody else has published. ErrFull: the bus takes no more now; the beginning
+	// of the events may be there. ErrUnseen: another session has begun. Any other error: the
+	// outcome is unknown.
 	Publish(ctx context.Context, after uint64, events []Event) (place uint64, err error)
 	// Limit is the size of the largest event that the bus takes, in bytes.
 	Limit() int

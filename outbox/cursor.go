@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -54,7 +55,7 @@ func (r *Relay) claim(ctx context.Context, journal ledger.JournalID) (*cursor, e
 	}
 	at.ailing = row.ailing
 	if suspect || at.seq != row.seq || at.stream != row.stream || at.place != row.place {
-		if err := r.move(ctx, journal, at); err != nil {
+		if err := r.move(ctx, journal, at, sqlMove); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +83,7 @@ func (r *Relay) locate(ctx context.Context, journal ledger.JournalID, was cursor
 		at.seq, at.place = was.seq, was.place
 	}
 	if at.place < at.after {
-		return at, r.walk(ctx, journal, at, stream.First)
+		return at, r.walk(ctx, journal, at)
 	}
 	return at, nil
 }
@@ -109,13 +110,15 @@ func (r *Relay) stands(ctx context.Context, journal ledger.JournalID, was cursor
 
 // walk goes on from a cursor over the journal's messages after it. It notes how far it has
 // come: it may take longer than a lease, and whoever is next goes on from there.
-func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor, first uint64) error {
-	aged := at.place+1 < first // what goes on from the cursor may have become too old
+func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor) error {
+	if err := r.move(ctx, journal, at, sqlNote); err != nil { // what was asked so far took its time
+		return err
+	}
+	begun := false
 	seen := at.place
-	err := r.Bus.Read(ctx, journal, at.place, func(marks []Mark) error {
-		if aged {
-			var err error
-			if aged, err = r.skip(ctx, at, marks); err != nil {
+	err := r.Bus.Read(ctx, journal, at.place, func(marks []Mark) (err error) {
+		if !begun {
+			if begun, err = r.begin(ctx, at, marks); err != nil {
 				return err
 			}
 		}
@@ -123,7 +126,7 @@ func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor, 
 			return err
 		}
 		seen = marks[len(marks)-1].Place
-		return r.move(ctx, journal, at)
+		return r.move(ctx, journal, at, sqlNote)
 	})
 	if err == nil && seen < at.after {
 		err = errUnshown // a replica may be behind the one that told of the last message
@@ -132,23 +135,34 @@ func (r *Relay) walk(ctx context.Context, journal ledger.JournalID, at *cursor, 
 	return err
 }
 
-// skip puts a cursor before the first message of ours, when those between have become too
-// old; true: there's none yet.
-func (r *Relay) skip(ctx context.Context, at *cursor, marks []Mark) (bool, error) {
-	for _, m := range marks {
+// begin tells whether messages go on from a cursor. When those that did have become too old,
+// it puts the cursor before the first that's an entry further on.
+func (r *Relay) begin(ctx context.Context, at *cursor, marks []Mark) (bool, error) {
+	i := slices.IndexFunc(marks, func(m Mark) bool { return m.Seq > at.seq })
+	if i < 0 {
+		return false, nil
+	}
+	if marks[i].Seq == at.seq+1 {
+		return true, nil
+	}
+	stream, err := r.Bus.Stream(ctx)
+	if err != nil || stream.First <= at.place+1 {
+		return false, err
+	}
+	for _, m := range marks[i:] {
 		if m.Seq <= at.seq {
 			continue
 		}
-		own, err := r.genuine(ctx, m)
+		genuine, err := r.genuine(ctx, m)
 		if err != nil {
-			return true, err
+			return false, err
 		}
-		if own || m.Seq == at.seq+1 {
+		if genuine || m.Seq == at.seq+1 {
 			at.seq = m.Seq - 1
-			return false, nil
+			return true, nil
 		}
 	}
-	return true, nil
+	return false, nil
 }
 
 // follow moves a cursor over messages: those that have the next entry. Others are passed

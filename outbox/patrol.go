@@ -128,8 +128,12 @@ func (r *Relay) patrol(ctx context.Context, stream Stream) error {
 		if uint64(c.Place) < stream.First {
 			continue // it has become too old just now
 		}
-		if _, err := r.Pool.Exec(ctx, sqlSuspect, c.Journal, stream.ID, c.Seq); err != nil {
+		tag, err := r.Pool.Exec(ctx, sqlSuspect, c.Journal, stream.ID, c.Seq)
+		if err != nil {
 			return fmt.Errorf("patrol: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			continue // the cursor has moved on, or is another stream's now
 		}
 		r.Log.Warn("the stream has lost the last entry of a journal", slog.Int64("journal", c.Journal), slog.Int64("seq", int64(c.Seq)))
 	}

@@ -76,7 +76,7 @@ func (r *Relay) publish(ctx context.Context, journal ledger.JournalID, at *curso
 // for, and a buyer's answer can't. What has waited for long doesn't wait for them.
 func (r *Relay) yield(ctx context.Context, c chunk, took time.Duration) {
 	if r.Busy != nil && c.now.Sub(c.events[0].At) < yieldUntil && r.Busy() {
-		wait.For(ctx, yieldTimes*took)
+		wait.For(ctx, min(yieldTimes*took, yieldMost))
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *Relay) idle(ctx context.Context, journal ledger.JournalID, at *cursor) 
 	if !at.ailing {
 		return at, false, nil
 	}
-	err := r.move(ctx, journal, at)
+	err := r.move(ctx, journal, at, sqlMove)
 	if errors.Is(err, errLeft) {
 		return nil, false, nil
 	}
@@ -111,12 +111,12 @@ func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *cursor, 
 	}
 	r.most.Store(min(r.most.Load()*2, maxEvents))
 	r.published(journal, at, c)
-	if r.Then != nil {
-		r.Then(ctx, c.events)
-	}
 	at = &cursor{stream: at.stream, seq: c.events[len(c.events)-1].Seq, place: place, after: place, lost: at.lost}
-	if err = r.move(ctx, journal, at); err == nil && len(c.events) < whole {
+	if err = r.move(ctx, journal, at, sqlMove); err == nil && len(c.events) < whole {
 		err = ErrFull
+	}
+	if r.Then != nil { // whoever has the journal now
+		r.Then(c.events)
 	}
 	return at, err
 }
@@ -164,15 +164,16 @@ const envelope = 1024
 // errLeft says that the lease is another's.
 var errLeft = errors.New("outbox: the lease is another process's")
 
-// move moves the cursor behind what the stream has acknowledged.
-func (r *Relay) move(ctx context.Context, journal ledger.JournalID, at *cursor) error {
+// move moves the cursor behind what the stream has acknowledged, by sqlMove, or by sqlNote
+// while it isn't known how far that is. It prolongs the lease.
+func (r *Relay) move(ctx context.Context, journal ledger.JournalID, at *cursor, sql string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	var moved int64
 	err := pgx.BeginFunc(ctx, r.Pool, func(tx pgx.Tx) error {
 		q := &pgx.Batch{}
 		q.Queue(sqlNoWait)
-		q.Queue(sqlMove, r.holder, lease, int64(journal), at.seq, at.stream, int64(at.place)).
+		q.Queue(sql, r.holder, lease, int64(journal), at.seq, at.stream, int64(at.place)).
 			Exec(func(tag pgconn.CommandTag) error { moved = tag.RowsAffected(); return nil })
 		return tx.SendBatch(ctx, q).Close()
 	})

@@ -25,8 +25,10 @@ const (
 	gatherEach = 500 * time.Microsecond
 	gatherMost = 250 * time.Millisecond
 	// While commits wait, the relay rests after each batch for yieldTimes as long as the batch
-	// took, until what it publishes is yieldUntil old.
+	// took, until what it publishes is yieldUntil old; for no longer than yieldMost at once, as
+	// the lease ends soon after.
 	yieldTimes = 5
+	yieldMost  = 2 * time.Second
 	yieldUntil = 10 * time.Second
 	// scanEvery is how often all journals are looked at, for entries that other processes
 	// have committed and for what the stream has lost.
@@ -54,7 +56,7 @@ type RelayOptions struct {
 	Observe func(Published) // told of every published batch; may be nil
 	// Then is told of the events of every published batch, for what is only a hint to
 	// somebody; may be nil.
-	Then func(context.Context, []Event)
+	Then func([]Event)
 	// Busy tells that commits wait for the machine; may be nil.
 	Busy func() bool
 	Log  *slog.Logger

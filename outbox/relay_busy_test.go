@@ -1,7 +1,6 @@
 package outbox_test
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,7 +41,7 @@ func TestWhatIsPublishedIsHinted(t *testing.T) {
 	w := openRelaying(t, jetstream.Options{})
 	var mu sync.Mutex
 	told := make(map[ledger.JournalID][]ledger.Seq)
-	r, _ := w.running(outbox.RelayOptions{Then: func(_ context.Context, events []outbox.Event) {
+	r, _ := w.running(outbox.RelayOptions{Then: func(events []outbox.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, e := range events {

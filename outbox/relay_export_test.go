@@ -14,6 +14,7 @@ var RelayStatements = map[string]string{
 	"sqlClaim":       sqlClaim,
 	"sqlNoWait":      sqlNoWait,
 	"sqlMove":        sqlMove,
+	"sqlNote":        sqlNote,
 	"sqlTrouble":     sqlTrouble,
 	"sqlLeave":       sqlLeave,
 	"sqlUnpublished": sqlUnpublished,

@@ -33,6 +33,7 @@ func TestPlansMadeForNoEntriesServeMany(t *testing.T) {
 			"sqlBehind":      `(` + me + `, 'S', 256, -1)`,
 			"sqlClaim":       `(` + me + `, 1)`,
 			"sqlMove":        `(` + me + `, 1, 19991, 'S', 5)`,
+			"sqlNote":        `(` + me + `, 1, 19991, 'S', 5)`,
 			"sqlTrouble":     `(md5('me')::uuid, 1, 'why')`,
 			"sqlUnpublished": `(1, 19990, 501)`,
 			"sqlEntryIDs":    `(1, 15000, 15499)`,
@@ -58,6 +59,7 @@ func TestPlansMadeForNoJournalsServeMany(t *testing.T) {
 		Commits: map[string]string{
 			"sqlClaim":   `(` + me + `, 777)`,
 			"sqlMove":    `(` + me + `, 777, 2, 'S', 30000)`,
+			"sqlNote":    `(` + me + `, 777, 2, 'S', 30000)`,
 			"sqlTrouble": `(md5('me')::uuid, 777, 'why')`,
 			"sqlPatrol":  `(15000, 'S', 8)`,
 			"sqlSuspect": `(888, 'S', 1)`,

@@ -36,6 +36,13 @@ SET seq = $4, stream = $5, stream_seq = $6, suspect = false, problem = '', held_
 WHERE journal_id = $3
   AND holder = $1`
 
+	// As far as it's known, while it's looked where the stream stands.
+	sqlNote = `
+UPDATE relays
+SET seq = $4, stream = $5, stream_seq = $6, held_until = clock_timestamp() + $2::interval
+WHERE journal_id = $3
+  AND holder = $1`
+
 	sqlTrouble = `
 UPDATE relays
 SET problem = $3

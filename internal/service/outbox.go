@@ -200,8 +200,8 @@ func (e *effects) check() httpapi.Check {
 // each under its hold. An alarm wakes the journal, which expires all that's due: so of the
 // holds that a second has made, in one event with one duration, the last one's will do.
 // It's a hint: a batch of the journal, or the sweep, expires what no alarm has told of.
-func alarm(alarms *jetstream.Alarms) func(context.Context, []outbox.Event) {
-	return func(ctx context.Context, events []outbox.Event) {
+func alarm(alarms *jetstream.Alarms) func([]outbox.Event) {
+	return func(events []outbox.Event) {
 		var last time.Time
 		for _, e := range slices.Backward(events) {
 			if e.Kind != holds.KindPlaced || e.At.Truncate(time.Second).Equal(last) {
@@ -215,7 +215,7 @@ func alarm(alarms *jetstream.Alarms) func(context.Context, []outbox.Event) {
 			if json.Unmarshal(e.Data, &h) != nil || time.Until(h.ExpiresAt) < -latestAlarm {
 				continue // the sweep has it
 			}
-			if alarms.Set(ctx, e.Journal, h.HoldID, h.ExpiresAt) != nil {
+			if alarms.Set(e.Journal, h.HoldID, h.ExpiresAt) != nil {
 				return // NATS is away: the relay says so
 			}
 		}

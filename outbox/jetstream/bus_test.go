@@ -422,7 +422,8 @@ func TestStrangersMessages(t *testing.T) {
 	js, err := natsjs.New(s.conn)
 	s.must(err)
 	for _, header := range []nats.Header{{}, {"Tierledger-Seq": {"7"}}, {"Tierledger-Id": {uuid.NewString()}},
-		{"Tierledger-Seq": {"0"}, "Tierledger-Id": {uuid.NewString()}}, {"Tierledger-Seq": {"7"}, "Tierledger-Id": {"x"}}} {
+		{"Tierledger-Seq": {"0"}, "Tierledger-Id": {uuid.NewString()}}, {"Tierledger-Seq": {"7"}, "Tierledger-Id": {"x"}},
+		{"Status": {"100"}}, {"Status": {"404"}}, {"Status": {"408"}}, {"Status": {"409"}, "Description": {"x"}}, {"Status": {"503"}}, {"Nats-Pin-Id": {"x"}}} {
 		ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "tierledger.journal.5.test.noted", Header: header})
 		s.must(err)
 		want := outbox.Mark{Place: ack.Sequence}
@@ -436,7 +437,7 @@ func TestStrangersMessages(t *testing.T) {
 			}
 		}
 	}
-	if got := s.read(5, 0); len(got) != 6 || got[0].Place != last || got[0].ID != list[0].ID {
+	if got := s.read(5, 0); len(got) != 12 || got[0].Place != last || got[0].ID != list[0].ID {
 		t.Errorf("the journal has %+v", got)
 	}
 }

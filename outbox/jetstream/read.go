@@ -2,10 +2,12 @@ package jetstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tierledger/tierledger/ledger"
@@ -15,61 +17,98 @@ import (
 const (
 	// readMost bounds the messages of one exchange.
 	readMost = 1000
-	// readIdle is when the server forgets a reader that has gone.
-	readIdle = 30 * time.Second
+	// readIdle is when the server forgets a reader that has gone, and forgetTimeout how long
+	// it's told so.
+	readIdle      = 30 * time.Second
+	forgetTimeout = time.Second
+	// nextSubject asks a consumer for messages (JetStream's wire API for pull consumers).
+	nextSubject = "$JS.API.CONSUMER.MSG.NEXT."
 )
 
 // errTorn says that messages got lost on their way from the server: what came isn't all.
-var errTorn = errors.New("the server sent messages that didn't come")
+var errTorn = errors.New("read the stream: the server sent messages that didn't come")
+
+// reading is what's under way of a Read.
+type reading struct {
+	bus      *Bus
+	consumer jetstream.Consumer
+	came     chan *nats.Msg
+	inbox    string
+	left     uint64 // messages that there were, and didn't come yet
+	read     uint64
+}
 
 // Read reads the messages of a journal after a place.
 func (b *Bus) Read(ctx context.Context, journal ledger.JournalID, place uint64, each func([]outbox.Mark) error) error {
-	reader, left, err := b.reader(ctx, journal, place)
+	consumer, err := b.reader(ctx, journal, place)
 	if err != nil {
 		b.lost()
 		return fmt.Errorf("read the stream: %w", err)
 	}
-	defer b.forget(reader)
-	for read := uint64(0); left > 0; {
-		// As many as there are: the server has no reason to wait for more.
-		batch, err := reader.Fetch(int(min(left, readMost)), jetstream.FetchMaxWait(callTimeout))
+	defer b.forget(consumer)
+	r := reading{bus: b, consumer: consumer, came: make(chan *nats.Msg, 2*readMost), inbox: nats.NewInbox(), left: consumer.CachedInfo().NumPending}
+	sub, err := b.Conn.ChanSubscribe(r.inbox, r.came)
+	if err != nil {
+		return fmt.Errorf("read the stream: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	for r.left > 0 {
+		marks, err := r.exchange(ctx)
 		if err != nil {
-			return fmt.Errorf("read the stream: %w", err)
-		}
-		var marks []outbox.Mark
-		for msg := range batch.Messages() {
-			meta, err := msg.Metadata()
-			if err != nil {
-				return fmt.Errorf("read the stream: %w", err)
-			}
-			if read++; meta.Sequence.Consumer != read {
-				return errTorn
-			}
-			marks = append(marks, mark(meta.Sequence.Stream, msg.Subject(), msg.Headers()))
-		}
-		if err := ended(batch.Error()); err != nil {
-			return fmt.Errorf("read the stream: %w", err)
-		}
-		if len(marks) == 0 {
-			return errTorn
+			return err
 		}
 		if err := each(marks); err != nil {
 			return err
 		}
-		left -= min(left, uint64(len(marks)))
 	}
 	return nil
 }
 
-// reader makes a consumer for one reading, and tells how much it will read.
-func (b *Bus) reader(ctx context.Context, journal ledger.JournalID, place uint64) (jetstream.Consumer, uint64, error) {
+// exchange asks for as many messages as there are, and takes them. It isn't left to the
+// client's Fetch: that takes a message with a status among its headers, as anybody may have
+// published it, for a word of the server.
+func (r *reading) exchange(ctx context.Context) ([]outbox.Mark, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	marks := make([]outbox.Mark, 0, min(r.left, readMost))
+	ask, err := json.Marshal(map[string]int64{"batch": int64(cap(marks)), "expires": int64(callTimeout)})
+	if err == nil {
+		err = r.bus.Conn.PublishRequest(nextSubject+r.bus.Options.Stream+"."+r.consumer.CachedInfo().Name, r.inbox, ask)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the stream: %w", err)
+	}
+	for len(marks) < cap(marks) {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("read the stream: %w", ctx.Err())
+		case msg := <-r.came:
+			if msg.Reply == "" { // a message of the stream is to be acknowledged to somebody
+				return nil, fmt.Errorf("read the stream: the server says %s %s", msg.Header.Get("Status"), msg.Header.Get("Description"))
+			}
+			meta, err := msg.Metadata()
+			if err != nil {
+				return nil, fmt.Errorf("read the stream: %w", err)
+			}
+			if r.read++; meta.Sequence.Consumer != r.read {
+				return nil, errTorn
+			}
+			marks = append(marks, mark(meta.Sequence.Stream, msg.Subject, msg.Header))
+		}
+	}
+	r.left -= uint64(len(marks))
+	return marks, nil
+}
+
+// reader makes a consumer for one reading.
+func (b *Bus) reader(ctx context.Context, journal ledger.JournalID, place uint64) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	stream, err := b.open(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	reader, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+	return stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		Description:       "finds where a journal stands",
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       place + 1,
@@ -80,15 +119,11 @@ func (b *Bus) reader(ctx context.Context, journal ledger.JournalID, place uint64
 		Replicas:          1,
 		InactiveThreshold: readIdle,
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	return reader, reader.CachedInfo().NumPending, nil
 }
 
 // forget removes a reader; one that stays is forgotten by the server after a while.
 func (b *Bus) forget(reader jetstream.Consumer) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), forgetTimeout)
 	defer cancel()
 	_ = b.js.DeleteConsumer(ctx, b.Options.Stream, reader.CachedInfo().Name)
 }

@@ -2,10 +2,12 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +31,8 @@ type Alarms struct {
 	bus  *Bus
 	name string
 
+	known atomic.Bool // the stream and its consumer are there
+
 	mu       sync.Mutex
 	consumer jetstream.Consumer // nil until it's known
 }
@@ -36,10 +40,14 @@ type Alarms struct {
 // Alarms makes the alarms of a bus. It doesn't ask the server anything.
 func (b *Bus) Alarms() *Alarms { return &Alarms{bus: b, name: b.Options.Stream + "_WAKE"} }
 
-// Set has a journal woken at a time; a second one for the same id replaces the first.
-func (a *Alarms) Set(ctx context.Context, journal ledger.JournalID, id uuid.UUID, at time.Time) error {
-	if _, err := a.open(ctx); err != nil {
-		return err
+// errUnset says that no alarm can be set now.
+var errUnset = errors.New("the stream of alarms isn't known yet")
+
+// Set has a journal woken at a time; a second one for the same id replaces the first. It never
+// waits: until Next has found the stream, or made it, no alarm is set.
+func (a *Alarms) Set(journal ledger.JournalID, id uuid.UUID, at time.Time) error {
+	if !a.known.Load() {
+		return errUnset
 	}
 	// Without a reply: a hint isn't worth waiting for one.
 	return a.bus.Conn.PublishMsg(&nats.Msg{Subject: wakeAt + id.String(), Header: nats.Header{
@@ -114,6 +122,7 @@ func (a *Alarms) open(ctx context.Context) (jetstream.Consumer, error) {
 		return nil, fmt.Errorf("make the consumer of %s: %w", a.name, err)
 	}
 	a.consumer = consumer
+	a.known.Store(true)
 	return consumer, nil
 }
 
@@ -126,4 +135,5 @@ func (a *Alarms) lost() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.consumer = nil
+	a.known.Store(false)
 }

@@ -13,6 +13,20 @@ import (
 	"github.com/tierledger/tierledger/outbox/jetstream"
 )
 
+// alarms makes alarms that can be set.
+func (s *single) alarms() *jetstream.Alarms {
+	s.t.Helper()
+	a := s.bus.Alarms()
+	if err := a.Set(5, uuid.New(), time.Now()); err == nil {
+		s.t.Error("an alarm was set before the stream is known")
+	}
+	list, err := a.Next(s.t.Context(), 1)
+	if err != nil || len(list) > 0 {
+		s.t.Fatalf("%v, %v", list, err)
+	}
+	return a
+}
+
 // rings waits for alarms, and gives the journals of the first that ring.
 func (s *single) rings(a *jetstream.Alarms) (journals []ledger.JournalID) {
 	s.t.Helper()
@@ -40,14 +54,13 @@ func (s *single) waiting() uint64 {
 func TestAlarmsRing(t *testing.T) {
 	t.Parallel()
 	s := openSingle(t, jetstream.Options{}, nil)
-	a := s.bus.Alarms()
-	ctx := t.Context()
+	a := s.alarms()
 	at := time.Now().Add(1500 * time.Millisecond)
 	for range 20 {
-		s.must(a.Set(ctx, 5, uuid.New(), at))
+		s.must(a.Set(5, uuid.New(), at))
 	}
-	s.must(a.Set(ctx, 4294967295, uuid.New(), at))
-	s.must(a.Set(ctx, 7, uuid.New(), at.Add(time.Hour)))
+	s.must(a.Set(4294967295, uuid.New(), at))
+	s.must(a.Set(7, uuid.New(), at.Add(time.Hour)))
 	var woken []ledger.JournalID
 	for len(woken) < 2 {
 		woken = append(woken, s.rings(a)...)
@@ -64,8 +77,8 @@ func TestAlarmsRing(t *testing.T) {
 func TestAnAlarmThatIsLate(t *testing.T) {
 	t.Parallel()
 	s := openSingle(t, jetstream.Options{}, nil)
-	a := s.bus.Alarms()
-	s.must(a.Set(t.Context(), 5, uuid.New(), time.Now().Add(-time.Hour)))
+	a := s.alarms()
+	s.must(a.Set(5, uuid.New(), time.Now().Add(-time.Hour)))
 	if got := s.rings(a); !slices.Equal(got, []ledger.JournalID{5}) {
 		t.Errorf("%v were woken", got)
 	}
@@ -75,13 +88,13 @@ func TestAnAlarmThatIsLate(t *testing.T) {
 func TestTheLastAlarmOfAnIDWins(t *testing.T) {
 	t.Parallel()
 	s := openSingle(t, jetstream.Options{}, nil)
-	a := s.bus.Alarms()
+	a := s.alarms()
 	later, sooner := uuid.New(), uuid.New()
 	now := time.Now()
-	s.must(a.Set(t.Context(), 5, later, now.Add(time.Second)))
-	s.must(a.Set(t.Context(), 6, sooner, now.Add(time.Hour)))
-	s.must(a.Set(t.Context(), 5, later, now.Add(time.Hour)))
-	s.must(a.Set(t.Context(), 6, sooner, now.Add(time.Second)))
+	s.must(a.Set(5, later, now.Add(time.Second)))
+	s.must(a.Set(6, sooner, now.Add(time.Hour)))
+	s.must(a.Set(5, later, now.Add(time.Hour)))
+	s.must(a.Set(6, sooner, now.Add(time.Second)))
 	pgtest.Until(t, "all of them are there", func() bool { return s.waiting() == 2 })
 	if got := s.rings(a); !slices.Equal(got, []ledger.JournalID{6}) {
 		t.Errorf("%v were woken", got)
@@ -92,13 +105,13 @@ func TestTheLastAlarmOfAnIDWins(t *testing.T) {
 func TestAlarmsAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := openSingle(t, jetstream.Options{}, nil)
-	a := s.bus.Alarms()
-	s.must(a.Set(t.Context(), 5, uuid.New(), time.Now().Add(time.Hour)))
+	a := s.alarms()
+	s.must(a.Set(5, uuid.New(), time.Now().Add(time.Hour)))
 	s.stop()
 	s.start()
 	pgtest.Until(t, "the connection is there again", s.conn.IsConnected)
 	pgtest.Until(t, "an alarm rings", func() bool {
-		_ = a.Set(t.Context(), 6, uuid.New(), time.Now().Add(-time.Second))
+		_ = a.Set(6, uuid.New(), time.Now().Add(-time.Second))
 		journals, err := a.Next(t.Context(), 100)
 		return err == nil && slices.Equal(journals, []ledger.JournalID{6})
 	})
