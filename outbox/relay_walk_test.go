@@ -25,6 +25,18 @@ func (w *relaying) wantSeqs(want ...ledger.Seq) {
 	}
 }
 
+// published opens a world whose journal has entries that a relay has published, which has
+// ended.
+func published(t *testing.T, journal ledger.JournalID, entries int) *relaying {
+	t.Helper()
+	w := openTampered(t)
+	w.invent(journal, journal, entries)
+	r, stop := w.running(outbox.RelayOptions{})
+	w.published(r)
+	stop()
+	return w
+}
+
 // Processes ended again and again before they moved the cursor. One that's ended while it
 // looks where the stream stands leaves what it has found to the next.
 func TestACursorFarBehindTheStream(t *testing.T) {
@@ -69,16 +81,12 @@ func TestACursorFarBehindTheStream(t *testing.T) {
 // another order: the stream has another meaning of an entry, though the last one fits.
 func TestAJournalInAnotherOrder(t *testing.T) {
 	t.Parallel()
-	w := openTampered(t)
-	w.invent(901, 901, 7)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w := published(t, 901, 7)
 	w.tamper(`UPDATE relays SET seq = 4, stream_seq = 4`)
 	w.tamper(`UPDATE entries SET seq = CASE seq WHEN 5 THEN 60 ELSE 50 END WHERE seq IN (5, 6)`)
 	w.tamper(`UPDATE entries SET seq = seq / 10 WHERE seq IN (50, 60)`)
 	w.append(901)
-	r, _ = w.running(outbox.RelayOptions{})
+	r, _ := w.running(outbox.RelayOptions{})
 	w.troubled(r, "another installation's stream")
 	w.wantSeqs(1, 2, 3, 4, 5, 6, 7)
 }
@@ -87,15 +95,11 @@ func TestAJournalInAnotherOrder(t *testing.T) {
 // had published was purged, or became too old.
 func TestACursorWhoseNextIsTooOld(t *testing.T) {
 	t.Parallel()
-	w := openTampered(t)
-	w.invent(901, 901, 10)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w := published(t, 901, 10)
 	w.tamper(`UPDATE relays SET seq = 2, stream_seq = 2`)
 	w.must(w.stream().Purge(t.Context(), natsjs.WithPurgeSequence(6)))
 	w.forge(w.entries(901)[7])
-	r, _ = w.running(outbox.RelayOptions{})
+	r, _ := w.running(outbox.RelayOptions{})
 	w.append(901)
 	w.published(r)
 	w.logged("none of ours")
@@ -116,14 +120,10 @@ func TestMessagesBeforeTheFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := openTampered(t)
-			w.invent(902, 902, 1)
-			r, stop := w.running(outbox.RelayOptions{})
-			w.published(r)
-			stop()
+			w := published(t, 902, 1)
 			w.invent(901, 901, 4)
 			w.forge(test.forge(w))
-			r, _ = w.running(outbox.RelayOptions{})
+			r, _ := w.running(outbox.RelayOptions{})
 			w.published(r)
 			w.wantSeqs(test.first, 1, 2, 3, 4)
 		})
@@ -142,15 +142,11 @@ func TestACopyAndNoCursor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := openTampered(t)
-			w.invent(901, 901, 5)
-			r, stop := w.running(outbox.RelayOptions{})
-			w.published(r)
-			stop()
+			w := published(t, 901, 5)
 			w.forge(w.entries(901)[2])
 			w.append(901)
 			lose(w)
-			r, _ = w.running(outbox.RelayOptions{})
+			r, _ := w.running(outbox.RelayOptions{})
 			w.published(r)
 			if name == "deleted" {
 				w.wantSeqs(1, 2, 3, 4, 5, 3, 6)
