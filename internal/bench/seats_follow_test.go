@@ -72,10 +72,12 @@ func stagedServer(url string) *server { return &server{child: &child{url: url}} 
 
 func TestFollowersGoOnAfterACutAndAGap(t *testing.T) {
 	n := 0 // connections
+	measured := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newStage(t, func(w http.ResponseWriter, r *http.Request) {
 		switch n++; n {
 		case 1: // cut
+			<-measured
 			_, _ = io.WriteString(w, "id: 12\ndata: {}\n\n")
 		case 2:
 			w.WriteHeader(http.StatusGone)
@@ -91,6 +93,7 @@ func TestFollowersGoOnAfterACutAndAGap(t *testing.T) {
 	var all sync.WaitGroup
 	f := follow(ctx, &all, s.office, 1, 10)
 	f.measured.Store(true)
+	close(measured)
 	for _, want := range []string{"10", "12", "40", "42"} {
 		if got := <-s.asked; got != want {
 			t.Errorf("after %s, want %s", got, want)
