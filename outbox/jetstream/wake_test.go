@@ -50,7 +50,8 @@ func (s *single) waiting() uint64 {
 	return stream.CachedInfo().State.Msgs
 }
 
-// An alarm rings at its time, not before, and a journal that has many is woken once.
+// An alarm rings at its time, not before. A journal that has many is woken once, or again while
+// they're still ringing.
 func TestAlarmsRing(t *testing.T) {
 	t.Parallel()
 	s := openSingle(t, jetstream.Options{}, nil)
@@ -62,13 +63,13 @@ func TestAlarmsRing(t *testing.T) {
 	s.must(a.Set(4294967295, uuid.New(), at))
 	s.must(a.Set(7, uuid.New(), at.Add(time.Hour)))
 	var woken []ledger.JournalID
-	for len(woken) < 2 {
+	for !slices.Contains(woken, 5) || !slices.Contains(woken, 4294967295) {
 		woken = append(woken, s.rings(a)...)
 		if now := time.Now(); now.Before(at.Truncate(time.Second)) {
 			t.Errorf("%v was woken %v before its time", woken, at.Sub(now))
 		}
 	}
-	if slices.Sort(woken); !slices.Contains(woken, 5) || !slices.Contains(woken, 4294967295) || slices.Contains(woken, 7) {
+	if slices.Contains(woken, 7) {
 		t.Errorf("%v were woken", woken)
 	}
 }
