@@ -258,13 +258,13 @@ func TestPublishersKilledAndNATSRestarted(t *testing.T) {
 	if n := c.number(`SELECT count(*) FROM dead_letters`); n != 0 {
 		t.Errorf("%d dead letters", n)
 	}
-	if code, stdout, stderr := execute(t, "verify", "--database-url", c.db.URL()); code != exitOK {
-		t.Errorf("verify: exit code %d: %s%s", code, stdout, stderr)
-	}
 	for _, p := range c.procs {
 		if code := p.end(syscall.SIGTERM); code != exitOK {
 			t.Errorf("exit code %d: %s", code, p.stderr.String())
 		}
+	}
+	if code, stdout, stderr := execute(t, "verify", "--database-url", c.db.URL()); code != exitOK {
+		t.Errorf("verify: exit code %d: %s%s", code, stdout, stderr)
 	}
 }
 
