@@ -26,7 +26,7 @@ const (
 )
 
 // errTorn says that messages got lost on their way from the server: what came isn't all.
-var errTorn = errors.New("read the stream: the server sent messages that didn't come")
+var errTorn = errors.New("the server sent messages that didn't come")
 
 // reading is what's under way of a Read.
 type reading struct {
@@ -43,13 +43,13 @@ func (b *Bus) Read(ctx context.Context, journal ledger.JournalID, place uint64, 
 	consumer, err := b.reader(ctx, journal, place)
 	if err != nil {
 		b.lost()
-		return fmt.Errorf("read the stream: %w", err)
+		return err
 	}
 	defer b.forget(consumer)
 	r := reading{bus: b, consumer: consumer, came: make(chan *nats.Msg, 2*readMost), inbox: nats.NewInbox(), left: consumer.CachedInfo().NumPending}
 	sub, err := b.Conn.ChanSubscribe(r.inbox, r.came)
 	if err != nil {
-		return fmt.Errorf("read the stream: %w", err)
+		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	for r.left > 0 {
@@ -76,19 +76,19 @@ func (r *reading) exchange(ctx context.Context) ([]outbox.Mark, error) {
 		err = r.bus.Conn.PublishRequest(nextSubject+r.bus.Options.Stream+"."+r.consumer.CachedInfo().Name, r.inbox, ask)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the stream: %w", err)
+		return nil, err
 	}
 	for len(marks) < cap(marks) {
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("read the stream: %w", ctx.Err())
+			return nil, ctx.Err()
 		case msg := <-r.came:
 			if msg.Reply == "" { // a message of the stream is to be acknowledged to somebody
-				return nil, fmt.Errorf("read the stream: the server says %s %s", msg.Header.Get("Status"), msg.Header.Get("Description"))
+				return nil, fmt.Errorf("the server says %s %s", msg.Header.Get("Status"), msg.Header.Get("Description"))
 			}
 			meta, err := msg.Metadata()
 			if err != nil {
-				return nil, fmt.Errorf("read the stream: %w", err)
+				return nil, err
 			}
 			if r.read++; meta.Sequence.Consumer != r.read {
 				return nil, errTorn
