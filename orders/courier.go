@@ -91,19 +91,16 @@ func (s *Store) repeat(ctx context.Context, to ref, op *Operation, created ledge
 
 // answered gives the answer that an authorization's first outcome made.
 func (s *Store) answered(ctx context.Context, to ref, operation uuid.UUID, created ledger.Receipt) (Answer, error) {
-	journal, _ := ledger.JournalOf(to.order)
-	op, err := s.operation(ctx, journal, operation)
+	now, err := s.Get(ctx, to.order) // with its operations, as of one instant
 	if err != nil {
 		return Answer{}, err
 	}
+	op := now.find(operation)
 	if op.Answered == 0 {
-		o, err := s.Get(ctx, to.order)
-		if err != nil {
-			return Answer{}, err
-		}
-		created.Data = o.data()
+		created.Data = now.data()
 		return Answer{Receipt: created, Open: true}, nil
 	}
+	journal, _ := ledger.JournalOf(to.order)
 	data, err := s.Reader.EntryData(ctx, journal, op.Answered)
 	if err != nil {
 		return Answer{}, err
