@@ -31,19 +31,19 @@ func (s *Store) Lanes(ctx context.Context, event string) ([]ledger.JournalID, er
 }
 
 // LaneJournal finds the journal of one lane of an event; of the first for 0.
-// ErrLaneNotFound when the event never had it.
+// ErrLaneNotFound when the event never had it: one that's only being made is in no layout.
 func (s *Store) LaneJournal(ctx context.Context, event string, lane int) (ledger.JournalID, error) {
 	if lane == 0 || lane == 1 {
 		return s.Journal(ctx, event)
 	}
-	journals, err := s.Lanes(ctx, event)
-	if err == nil && (lane < 1 || lane > len(journals)) {
+	layout, err := s.Look(ctx, event)
+	if err == nil && (lane < 1 || lane > len(layout.Journals)) {
 		err = LaneNotFound(lane)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return journals[lane-1], nil
+	return layout.Journals[lane-1], nil
 }
 
 // LaneNotFound is ErrLaneNotFound about a lane.

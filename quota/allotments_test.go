@@ -118,7 +118,7 @@ func TestT31WhatAHoldOfAnAllotmentClaimedReturns(t *testing.T) {
 	released := func(d *desk) {
 		d.db.Except("allotments_recorded")
 		d.exec(`UPDATE allotments SET releases_at = clock_timestamp()`)
-		d.must(d.Quotas.Release(context.Background()))
+		d.must(d.patiently(func() error { return d.Quotas.Release(context.Background()) }))
 	}
 	for name, c := range map[string]struct {
 		ends    func(*desk)
@@ -146,7 +146,7 @@ func TestT31WhatAHoldOfAnAllotmentClaimedReturns(t *testing.T) {
 			}
 			c.ends(d)
 			c.returns(d, hold)
-			d.must(d.Quotas.Release(context.Background())) // what came back later, in a lane that nobody asks
+			d.must(d.patiently(func() error { return d.Quotas.Release(context.Background()) })) // what came back later, in a lane that nobody asks
 			if got := fmt.Sprint(sum(d.free()), " fans ", sum(d.freeOn("available:fans", "ga"))); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}

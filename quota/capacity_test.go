@@ -17,9 +17,11 @@ import (
 
 // capacity asks for another capacity of ga.
 func (d *desk) capacity(n ledger.Amount, dryRun bool) error {
-	_, err := d.Quotas.ChangeTier(context.Background(), "op", uuid.NewString(), d.event, "ga",
-		buckets.TierChange{Quantity: &n}, nil, dryRun)
-	return err
+	key := uuid.NewString()
+	return d.patiently(func() error {
+		_, err := d.Quotas.ChangeTier(context.Background(), "op", key, d.event, "ga", buckets.TierChange{Quantity: &n}, nil, dryRun)
+		return err
+	})
 }
 
 // tier reads where the tickets are.

@@ -107,11 +107,26 @@ func (w *wreck) sweep() {
 	w.Helper()
 	ctx := context.Background()
 	s := w.heirs
-	err := errors.Join(s.Events.OpenCreated(ctx), s.Events.FollowLanes(ctx), s.Quotas.Resume(ctx), s.Quotas.Resume(ctx),
-		s.Quotas.Release(ctx), s.Quotas.Balance(ctx))
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(ledger.Receipt{}, w.patiently(func() error {
+		return errors.Join(s.Events.OpenCreated(ctx), s.Events.FollowLanes(ctx), s.Quotas.Resume(ctx), s.Quotas.Resume(ctx),
+			s.Quotas.Release(ctx), s.Quotas.Balance(ctx))
+	}))
+}
+
+// patiently repeats what came too late, as the heirs would.
+func (w *wreck) patiently(do func() error) error {
+	w.Helper()
+	return (&desk{t: w, Stores: w.heirs}).patiently(do)
+}
+
+// do does something to its end.
+func (w *wreck) do(act last, s service.Stores) (r ledger.Receipt, err error) {
+	w.Helper()
+	err = w.patiently(func() error {
+		r, err = act.do(w, s)
+		return err
+	})
+	return r, err
 }
 
 // settled wants that nothing is under way, that no lane is behind, and that what has ended
@@ -157,7 +172,11 @@ func (w *wreck) want(what string, got, want any) {
 // split splits or merges, for a test's preparation.
 func (w *wreck) split(lanes int) {
 	w.Helper()
-	w.must(w.heirs.Quotas.Split(context.Background(), "op", uuid.NewString(), "gig", lanes, "a test", nil, false))
+	key := uuid.NewString()
+	w.must(ledger.Receipt{}, w.patiently(func() error {
+		_, err := w.heirs.Quotas.Split(context.Background(), "op", key, "gig", lanes, "a test", nil, false)
+		return err
+	}))
 }
 
 func (w *wreck) move(s service.Stores, key string, from, to quota.Bucket, n ledger.Amount) (ledger.Receipt, error) {
@@ -184,7 +203,7 @@ func lasts() map[string]last {
 			},
 			want: func(w *wreck) {
 				w.want("lanes", w.number(`SELECT count(*) FROM lanes WHERE counts[cardinality(counts)] = 3`), 3)
-				w.must(w.place(w.heirs, "all", 100))
+				w.takes(100)
 			},
 		},
 		"a merge": {
@@ -238,7 +257,7 @@ func lasts() map[string]last {
 			},
 			want: func(w *wreck) {
 				w.want("fans", w.free(ledger.FreeOf("fans"), "ga"), "[0 0 0]")
-				w.must(w.place(w.heirs, "all", 100))
+				w.takes(100)
 			},
 		},
 		"a smaller capacity": {
@@ -246,7 +265,7 @@ func lasts() map[string]last {
 			do: func(_ *wreck, s service.Stores) (ledger.Receipt, error) {
 				return s.Quotas.ChangeTier(ctx, "op", "k", "gig", "ga", buckets.TierChange{Quantity: new(ledger.Amount(30))}, nil, false)
 			},
-			want: func(w *wreck) { w.must(w.place(w.heirs, "all", 30)) },
+			want: func(w *wreck) { w.takes(30) },
 		},
 		"a hold of what all lanes have": {
 			prepare: func(w *wreck) { w.split(4) },
@@ -264,6 +283,15 @@ func (w *wreck) place(s service.Stores, key string, n ledger.Amount) (ledger.Rec
 		holds.Request{Customer: "ann", Items: []holds.Line{{Tier: "ga", Quantity: n}}})
 }
 
+// takes wants that so many can be had.
+func (w *wreck) takes(n ledger.Amount) {
+	w.Helper()
+	w.must(ledger.Receipt{}, w.patiently(func() error {
+		_, err := w.place(w.heirs, "all", n)
+		return err
+	}))
+}
+
 // A process that dies between any two of its commits leaves a sound state, which others
 // finish; who asked is told the same under the same key, and nothing happens twice.
 func TestWhatTheDeadLeaveIsFinished(t *testing.T) {
@@ -274,7 +302,7 @@ func TestWhatTheDeadLeaveIsFinished(t *testing.T) {
 			t.Parallel()
 			w := wrecked(t)
 			act.prepare(w)
-			total := w.commits(all, func() { w.must(act.do(w, w.doomed)) })
+			total := w.commits(all, func() { w.must(w.do(act, w.doomed)) })
 			w.sweep()
 			w.settled()
 			act.want(w)
@@ -292,7 +320,7 @@ func TestWhatTheDeadLeaveIsFinished(t *testing.T) {
 					w.sound()
 					w.sweep()
 					w.settled()
-					again, againErr := act.do(w, w.heirs)
+					again, againErr := w.do(act, w.heirs)
 					w.must(again, againErr)
 					if err == nil && (!again.Replayed || string(again.Data) != string(first.Data)) {
 						t.Errorf("first %s, then %s", first.Data, again.Data)
@@ -302,6 +330,35 @@ func TestWhatTheDeadLeaveIsFinished(t *testing.T) {
 					act.want(w)
 				})
 			}
+		})
+	}
+}
+
+// An operator may name a lane while it's being made, or after who made it has died: there's
+// none until the event's layout has it.
+func TestALaneThatIsOnlyBeingMade(t *testing.T) {
+	t.Parallel()
+	split := lasts()["a split"]
+	w := wrecked(t)
+	total := w.commits(1<<30, func() { w.must(w.do(split, w.doomed)) })
+	for n := range total {
+		t.Run(fmt.Sprint("after ", n, " of ", total), func(t *testing.T) {
+			t.Parallel()
+			w := wrecked(t)
+			w.commits(n, func() { _, _ = split.do(w, w.doomed) })
+			made := w.number(`SELECT cardinality(journals) FROM lanes WHERE lane = 1 UNION ALL SELECT 1 LIMIT 1`) > 1
+			var err error
+			_ = w.patiently(func() error {
+				_, err = w.move(w.heirs, "of one", quota.Bucket{Lane: 2}, quota.Bucket{Lane: 1}, 1)
+				return err
+			})
+			switch {
+			case !made && !errors.Is(err, buckets.ErrLaneNotFound):
+				t.Errorf("of a lane that isn't there yet: %v", err)
+			case made && err != nil && !errors.Is(err, ledger.ErrInsufficientFree): // its tickets may come later
+				t.Errorf("of a lane without tickets: %v", err)
+			}
+			w.sweep()
 		})
 	}
 }

@@ -165,6 +165,8 @@ func TestLimitsAreExactWhileLanesChange(t *testing.T) {
 	var done atomic.Bool
 	var granted, refused, readings atomic.Int64
 	var all sync.WaitGroup
+	defer all.Wait()
+	defer done.Store(true)
 	for worker := range 24 {
 		all.Go(func() {
 			b := &buyer{desk: stores[worker%2], random: rand.New(rand.NewPCG(3, uint64(worker))), granted: &granted, refused: &refused}
@@ -188,13 +190,11 @@ func TestLimitsAreExactWhileLanesChange(t *testing.T) {
 		}
 	})
 	for i, lanes := range []int{4, 2, 8, 1, 3, 1, 64, 2} {
-		_, err := stores[i%2].Quotas.Split(ctx, "op", fmt.Sprint(i), d.event, lanes, "a test", nil, false)
-		if err != nil {
-			t.Error(err)
-		}
-		if err := stores[1-i%2].Quotas.Balance(ctx); err != nil {
-			t.Error(err)
-		}
+		stores[i%2].must(stores[i%2].patiently(func() error {
+			_, err := stores[i%2].Quotas.Split(ctx, "op", fmt.Sprint(i), d.event, lanes, "a test", nil, false)
+			return err
+		}))
+		stores[1-i%2].balance()
 		d.exec(`UPDATE holds SET expires_at = clock_timestamp() WHERE status = 'held' AND customer = $1`, fmt.Sprint("c", i))
 		seen, read := granted.Load(), readings.Load()
 		pgtest.Until(t, "buyers and readings between two changes", func() bool {
@@ -218,6 +218,7 @@ func TestLimitsAreExactWhileLanesChange(t *testing.T) {
 			break
 		}
 	}
+	d.settle()
 	if ga := d.tier(); ga.Held != limit*customers || ga.Available != 100-limit*customers {
 		t.Errorf("%+v", ga)
 	}

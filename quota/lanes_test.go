@@ -59,7 +59,7 @@ func TestSplitsAndMerges(t *testing.T) {
 	d.allot(buckets.AllotmentSpec{Allotment: "fans", Codes: []buckets.CodeSpec{{Code: "EARLY", MaxUses: 9}}}, 101)
 	for _, lanes := range []int{4, 2, 8, 1, 64, 3, 3, 1} {
 		d.split(lanes)
-		d.must(d.Quotas.Balance(context.Background()))
+		d.balance()
 		for account, want := range map[string]ledger.Amount{"available": 900, "available:fans": 101, "code:EARLY": 9} {
 			unit := ledger.Unit("ga")
 			if account == "code:EARLY" {
@@ -126,15 +126,21 @@ func TestASplitIsFinishedByAnotherProcess(t *testing.T) {
 	d.must(err)
 	layout, err := d.Events.Look(ctx, d.event)
 	d.must(err)
-	got, customer := make(chan error), d.of(3, 0)
+	got, customer, other := make(chan error), d.of(3, 0), d.process()
 	go func() {
-		_, err := d.hold(customer, 2)
-		got <- err
+		key := uuid.NewString()
+		for { // who's told that it isn't done yet asks again
+			_, err := d.placeOnce(key, holds.Request{Customer: customer, Items: []holds.Line{{Tier: "ga", Quantity: 2}}})
+			if !late(err) {
+				got <- err
+				return
+			}
+		}
 	}()
-	other := d.process()
-	d.must(other.Events.FollowLanes(ctx))
+	follow := func() error { return other.Events.FollowLanes(ctx) }
+	d.must(d.patiently(follow))
 	d.must(<-got)
-	d.must(other.Events.FollowLanes(ctx))
+	d.must(d.patiently(follow))
 	if n := d.count(`SELECT count(*) FROM lanes WHERE generation = $1`, layout.Generation); n != 4 {
 		t.Errorf("%d lanes have followed", n)
 	}

@@ -39,7 +39,7 @@ func TestMovesWhoseCommitsAreLost(t *testing.T) {
 					}
 				}
 			})
-			w.must(act.do(w, unlucky))
+			w.must(w.do(act, unlucky))
 			close(stop)
 			cutting.Wait()
 			w.sweep()

@@ -61,7 +61,7 @@ func TestWhatCantBeMoved(t *testing.T) {
 	d.allot(buckets.AllotmentSpec{Allotment: "press"}, 5)
 	_, err := d.Quotas.CloseAllotment(context.Background(), "op", "close", d.event, "press", "a test", nil)
 	d.must(err)
-	d.must(d.Quotas.Balance(context.Background()))
+	d.balance()
 	before, free := d.entries(), fmt.Sprint(d.free())
 	fans, press, none := quota.Bucket{Allotment: "fans"}, quota.Bucket{Allotment: "press"}, quota.Bucket{Allotment: "none"}
 	for name, c := range map[string]struct {

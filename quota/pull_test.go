@@ -59,7 +59,7 @@ func TestAClosedLaneGetsWhatIsWanted(t *testing.T) {
 	_, err := d.hold(stays, 1)
 	d.must(err)
 	d.split(1)
-	d.must(d.Quotas.Balance(context.Background()))
+	d.balance()
 	hold, err := d.hold(stays, 3)
 	d.must(err)
 	if journal, _ := ledger.JournalOf(hold.ID); layout.Of(journal) != 2 || fmt.Sprint(d.free()) != "[996 0]" {
@@ -83,7 +83,7 @@ func TestAMoveThatWasLeftHalfDoneIsFinishedOnce(t *testing.T) {
 	}
 	buyers := []string{d.of(1, 0), d.of(2, 0)}
 	for _, name := range buyers {
-		_, err := d.hold(name, 11)
+		_, err := d.holdOnce(name, 11)
 		if f := d.refused(err, ledger.ErrOverloaded); f.RetryAfter <= 0 {
 			t.Error(err)
 		}
@@ -92,28 +92,32 @@ func TestAMoveThatWasLeftHalfDoneIsFinishedOnce(t *testing.T) {
 		_, err = d.hold(name, 21)
 		d.refused(err, holds.ErrSoldOut)
 	}
-	got := make(chan error)
+	got, other := make(chan error), d.process()
 	go func() {
-		_, err := d.hold(buyers[1], 15)
-		got <- err
+		for { // who's told that they're on their way asks again
+			_, err := d.holdOnce(buyers[1], 15)
+			if !errors.Is(err, ledger.ErrOverloaded) {
+				got <- err
+				return
+			}
+		}
 	}()
-	other := d.process()
 	d.must(other.Quotas.Resume(ctx)) // a process that sees it for the first time lets its owner finish it
 	if n := d.count(`SELECT count(*) FROM quota_arrivals WHERE move_id = $1`, id); n != 0 {
 		t.Error("it was finished at first sight")
 	}
 	granted, refused := pgtest.Rush(4, func(i int) error {
 		if i%2 == 0 {
-			return other.Quotas.Resume(ctx)
+			return d.patiently(func() error { return other.Quotas.Resume(ctx) })
 		}
-		return d.Quotas.Resume(ctx)
+		return d.patiently(func() error { return d.Quotas.Resume(ctx) })
 	})
 	if granted != 4 {
 		t.Error(refused)
 	}
 	d.must(<-got)
 	for range 2 {
-		d.must(other.Quotas.Resume(ctx))
+		d.must(d.patiently(func() error { return other.Quotas.Resume(ctx) }))
 	}
 	if n := d.count(`SELECT count(*) FROM quota_arrivals WHERE move_id = $1`, id); n != 1 {
 		t.Errorf("it arrived %d times", n)
@@ -161,9 +165,9 @@ func TestTwoRebalancersBringAShareOnce(t *testing.T) {
 	}
 	granted, refused := pgtest.Rush(8, func(i int) error {
 		if i%2 == 0 {
-			return other.Quotas.Balance(ctx)
+			return d.patiently(func() error { return other.Quotas.Balance(ctx) })
 		}
-		return d.Quotas.Balance(ctx)
+		return d.patiently(func() error { return d.Quotas.Balance(ctx) })
 	})
 	if granted != 8 {
 		t.Error(refused)
@@ -179,7 +183,7 @@ func TestTwoRebalancersBringAShareOnce(t *testing.T) {
 	}
 	before := d.entries()
 	for range 3 {
-		d.must(errors.Join(d.Quotas.Balance(ctx), other.Quotas.Balance(ctx)))
+		d.must(d.patiently(func() error { return errors.Join(d.Quotas.Balance(ctx), other.Quotas.Balance(ctx)) }))
 	}
 	if after := d.entries(); after != before {
 		t.Errorf("nobody buys and %d entries became %d: %v", before, after, d.free())

@@ -64,16 +64,16 @@ func TestALaneWaitsForThoseThatAreBehind(t *testing.T) {
 	}
 	answers := make(chan answer)
 	go func() {
-		h, err := stale.hold(customer, 3)
+		h, err := stale.holdOnce(customer, 3)
 		answers <- answer{h, err}
 	}()
 	d.blocked()
-	_, err = d.hold(customer, 3)
+	_, err = d.holdOnce(customer, 3)
 	d.refused(err, buckets.ErrLaneChanging)
 	d.must(tx.Rollback(ctx))
 	slow := <-answers
 	d.must(slow.err)
-	d.must(d.Events.FollowLanes(ctx))
+	d.must(d.patiently(func() error { return d.Events.FollowLanes(ctx) }))
 	_, err = d.hold(customer, 3)
 	d.refused(err, holds.ErrLimitExceeded)
 	after, err := d.hold(customer, 1)

@@ -96,7 +96,7 @@ func TestOrdersOfEveryLane(t *testing.T) {
 		t.Error(got)
 	}
 	s.split(1)
-	s.must(s.Quotas.Balance(ctx))
+	s.balance()
 	if got := fmt.Sprint(s.free()); got != "[72 0 0 0]" {
 		t.Error(got)
 	}
