@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	browserTimeout = 2 * time.Minute  // of a whole test with a browser
-	sightTimeout   = 20 * time.Second // until a page looks as it should: machines may be busy
+	browserTimeout = 5 * time.Minute // of a whole test with a browser
+	sightTimeout   = time.Minute     // until a page looks as it should: machines may be busy
 )
 
 // browsers are the names and places of programs that are Chromium.
@@ -42,7 +42,8 @@ func browse(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) }) // its crash reporter may live a moment longer
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.Env("XDG_CONFIG_HOME="+home))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.Env("XDG_CONFIG_HOME="+home),
+		chromedp.WSURLReadTimeout(sightTimeout))
 	ctx, cancel := context.WithTimeout(context.Background(), browserTimeout)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, options...)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tierledger/tierledger/httpapi"
 )
@@ -18,16 +17,7 @@ func (w *world) late(event, key string, headers ...string) string {
 	w.post(open.ordered()+"/cancel", "cancel-"+key, "")
 	w.becomes(open.ordered(), "cancelled")
 	w.says(open, "complete")
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; {
-		list := w.get("/v1/recon/cases?reason=late_payment&event=" + event).is(200)
-		for _, c := range list.field("data").([]any) {
-			if text(member(c, "order_id")) == open.text("order_id") {
-				return "/v1/recon/cases/" + text(member(c, "case_id"))
-			}
-		}
-	}
-	w.t.Fatal("the late payment made no case")
-	return ""
+	return w.openCase(open, "late_payment")
 }
 
 // serveFinance starts a world whose finance has two people, "f1" and "f2"; calls

@@ -49,7 +49,7 @@ func (w *world) follow(path string, headers ...string) *stream {
 // tryFollow is follow that may be refused.
 func (w *world) tryFollow(path string, headers ...string) (*stream, int) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	request, err := http.NewRequestWithContext(ctx, "GET", w.url+"/v1/events/"+path, nil)
 	if err != nil {
 		w.t.Fatal(err)

@@ -47,12 +47,18 @@ type world struct {
 // run side by side.
 func serve(t *testing.T, change func(*httpapi.Config)) *world {
 	t.Helper()
+	return serveWith(t, payments.MaxTimeout, change)
+}
+
+// serveWith is serve with another patience than the longest for the provider's answers.
+func serveWith(t *testing.T, patience time.Duration, change func(*httpapi.Config)) *world {
+	t.Helper()
 	t.Parallel()
 	w := &world{t: t, db: pgtest.New(t), log: &safeBuffer{}}
 	w.db.Check(described)
 	metrics := httpapi.NewMetrics()
 	var provider *payments.Client
-	w.bank, provider = newBank(t)
+	w.bank, provider = newBank(t, patience)
 	s := pgtest.Stores(t, w.db, metrics.ObserveBatch, provider)
 	metrics.SetQueueDepth(s.Ledger.Waiting)
 	s.Quotas.Observe = metrics.ObserveMove
@@ -102,7 +108,7 @@ type reply struct {
 }
 
 // client never hangs on a server that does.
-var client = &http.Client{Timeout: 30 * time.Second}
+var client = &http.Client{Timeout: 2 * time.Minute}
 
 // do makes a call: headers are names and values in turn. What is sent and what
 // comes back must be as the document says.

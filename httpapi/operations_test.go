@@ -202,7 +202,7 @@ func TestDatabaseAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	bank, provider := newBank(t)
+	bank, provider := newBank(t, payments.MaxTimeout)
 	stores := service.Fit(service.Parts{Commits: pool, Reads: pool, Providers: []payments.Provider{provider}})
 	t.Cleanup(stores.Ledger.Close)
 	w := &world{bank: bank, t: t, log: &safeBuffer{}}
@@ -259,6 +259,7 @@ func TestMetrics(t *testing.T) {
 	w.get("/v1/events/nowhere-to-be-seen/holds").is(404)
 	w.get("/nowhere-to-be-seen").is(404)
 	w.do("BREW", "/v1/events", "").is(405)
+	w.stores.Ledger.Close() // the observer is told of a batch after the callers
 	text := string(w.get("/metrics").is(200).body)
 	for _, line := range []string{
 		`tierledger_request_duration_seconds_count{method="POST",route="/v1/events/{event}/holds",status="2xx"} 2`,

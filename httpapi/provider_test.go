@@ -20,9 +20,9 @@ type bank struct {
 	server  *httptest.Server
 }
 
-// newBank starts a provider that tells nobody anything yet. A call that it holds
-// outlasts the client's patience.
-func newBank(t *testing.T) (*bank, *payments.Client) {
+// newBank starts a provider that tells nobody anything yet. Its client waits for an answer
+// as long as it's told to.
+func newBank(t *testing.T, patience time.Duration) (*bank, *payments.Client) {
 	t.Helper()
 	b := &bank{}
 	var err error
@@ -39,7 +39,7 @@ func newBank(t *testing.T) (*bank, *payments.Client) {
 		}
 		b.server.Close()
 	})
-	c, err := payments.NewClient(payments.Options{URL: b.server.URL, Secrets: b.secrets, Timeout: time.Second})
+	c, err := payments.NewClient(payments.Options{URL: b.server.URL, Secrets: b.secrets, Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tierledger/tierledger/payments/sim"
 )
 
 func TestCancelOrder(t *testing.T) {
@@ -30,6 +32,7 @@ func TestCancelOrder(t *testing.T) {
 	paid := w.checkout("e", "k3", "alice", 2, "sim_ok").is(201)
 	w.becomes(paid.ordered(), "captured")
 	w.post(paid.ordered()+"/cancel", "z3", "").refused(409, "order_captured").has("order_id", paid.text("order_id"))
+	w.control(func(s *sim.Settings) { s.HoldAnswer = 1 })
 	unknown := w.checkout("e", "k4", "alice", 2, "sim_timeout_lost").is(202)
 	w.post(unknown.ordered()+"/cancel", "z4", "").refused(409, "payment_in_progress").has("order_id", unknown.text("order_id"))
 	w.get("/v1/events/e/availability").has("tiers.0.available", 6, "tiers.0.held", 2, "tiers.0.sold", 2)

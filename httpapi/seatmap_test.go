@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/tierledger/tierledger/internal/pgtest"
@@ -63,6 +64,9 @@ func TestSeatMapOfNoSeats(t *testing.T) {
 	w.mapped("uncharted", "2").has("total.available", 3)
 }
 
+// asOf is what changes in a map now and then, though nothing happens.
+var asOf = regexp.MustCompile(`"as_of":"[^"]*",`)
+
 // The map is kept by whoever read it, in the form that each can read.
 func TestSeatMapOnTheWire(t *testing.T) {
 	w := serve(t, nil)
@@ -112,7 +116,7 @@ func TestSeatMapOnTheWire(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !bytes.Equal(body, plain) {
+		if !bytes.Equal(asOf.ReplaceAll(body, nil), asOf.ReplaceAll(plain, nil)) {
 			t.Errorf("%s: got %.40q, want %.40q", accept, body, plain)
 		}
 	}
@@ -125,7 +129,12 @@ func TestSeatMapOnTheWire(t *testing.T) {
 	if response, _ := fetch("GET", "If-None-Match", `"1"`); response.StatusCode != 200 {
 		t.Errorf("an old tag got %d", response.StatusCode)
 	}
-	if response, body := fetch("HEAD"); response.StatusCode != 200 || len(body) > 0 || response.ContentLength != int64(len(plain)) {
-		t.Errorf("HEAD got %d with %d bytes of %d", response.StatusCode, len(body), response.ContentLength)
+	for before := []byte(nil); !bytes.Equal(before, plain); { // else it was rendered anew meanwhile
+		_, before = fetch("GET")
+		response, body := fetch("HEAD")
+		_, plain = fetch("GET")
+		if bytes.Equal(before, plain) && (response.StatusCode != 200 || len(body) > 0 || response.ContentLength != int64(len(plain))) {
+			t.Errorf("HEAD got %d with %d bytes of %d", response.StatusCode, len(body), response.ContentLength)
+		}
 	}
 }

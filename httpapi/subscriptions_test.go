@@ -37,12 +37,14 @@ func (w *world) newSubscribers(s service.Stores, metrics *httpapi.Metrics) *subs
 	})
 }
 
-// sending has due webhooks sent until the test ends.
-func (w *world) sending() {
+// sending has due webhooks sent until the test ends, or the function is called.
+func (w *world) sending() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); w.subscribers.Work(ctx) }()
-	w.t.Cleanup(func() { cancel(); <-done })
+	stop = func() { cancel(); <-done }
+	w.t.Cleanup(stop)
+	return stop
 }
 
 // fanOut makes deliveries of all entries of a journal.
@@ -135,7 +137,7 @@ func TestSubscription(t *testing.T) {
 	p.expect(secret, http.StatusNoContent)
 	w.post(one+"/test", "t1", "{}").is(200).has("delivered", true, "status_code", 204)
 
-	w.sending()
+	stop := w.sending()
 	w.hold("e", "h1", "ann", 2).is(201)
 	w.fanOut(1)
 	log := w.shows(one+"/deliveries", "data.0.status", "delivered")
@@ -166,6 +168,7 @@ func TestSubscription(t *testing.T) {
 	if log := w.log.String(); strings.Contains(log, secret) || strings.Contains(log, rotated.text("secret")) {
 		t.Error("a secret is in the log")
 	}
+	stop() // the observer is told of a call after it's recorded
 	for _, line := range []string{`tierledger_webhook_calls_total{outcome="delivered"} 2`, `tierledger_webhook_duration_seconds_count 2`} {
 		if text := string(w.get("/metrics").body); !strings.Contains(text, line) {
 			t.Errorf("the metrics don't have %s", line)

@@ -53,6 +53,7 @@ const (
 	MaxCallsEach = maxCallsEach
 	MaxAnswer    = maxAnswer
 	CallTimeout  = callTimeout
+	BodyTimeout  = bodyTimeout
 	MaxActive    = maxActive
 	MaxPruned    = maxPruned
 )

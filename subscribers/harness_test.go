@@ -284,6 +284,14 @@ func (r *receiver) take(q *http.Request, body []byte) {
 	r.got = append(r.got, h)
 }
 
+// trusts sets the secret that webhooks are verified with to one that's issued now: what comes
+// meanwhile waits.
+func (r *receiver) trusts(issue func() (secret string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.secret = issue()
+}
+
 // trust sets the secret that webhooks are verified with.
 func (r *receiver) trust(secret string) {
 	r.mu.Lock()

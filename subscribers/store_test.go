@@ -280,14 +280,17 @@ func TestLostSecretKeys(t *testing.T) {
 	if _, err := second.Try(d.ctx, "ann", "try", made.ID); !errors.Is(err, subscribers.ErrSecretKeysRequired) {
 		t.Errorf("a test without the key: %v", err)
 	}
-	rotated, err := second.Rotate(d.ctx, "ann", "second", made.ID, time.Hour)
-	if err != nil || rotated.OldSecretUntil != nil {
-		t.Fatalf("rotated %+v: %v", rotated, err)
-	}
-	r.trust(rotated.Secret)
+	r.trusts(func() string { // what waits is sent as soon as it can be signed
+		rotated, err := second.Rotate(d.ctx, "ann", "second", made.ID, time.Hour)
+		if err != nil || rotated.OldSecretUntil != nil {
+			t.Fatalf("rotated %+v: %v", rotated, err)
+		}
+		return rotated.Secret
+	})
 	d.await(made.ID, "1 delivered")
 	stop()
-	if rotated, err = second.Rotate(d.ctx, "ann", "third", made.ID, time.Hour); err != nil || rotated.OldSecretUntil == nil {
+	rotated, err := second.Rotate(d.ctx, "ann", "third", made.ID, time.Hour)
+	if err != nil || rotated.OldSecretUntil == nil {
 		t.Fatalf("rotated again %+v: %v", rotated, err)
 	}
 	// The old secret's key is lost: as if it had been sealed by the first process.

@@ -111,9 +111,14 @@ func TestOrder(t *testing.T) {
 // with a dead letter. Then it can be done again, by a schedule that begins anew.
 func TestAnswers500ForADay(t *testing.T) {
 	t.Parallel()
-	var outcomes [4]atomic.Int32
+	outcomes, sent := make(map[subscribers.Outcome]int), make(chan subscribers.Outcome)
 	d := open(t, func(o *subscribers.Options) {
-		o.Observe = func(s subscribers.Sent) { outcomes[slices.Index(subscribers.Outcomes(), s.Outcome)].Add(1) }
+		o.Observe = func(s subscribers.Sent) { // until it's read there's no other attempt
+			select {
+			case sent <- s.Outcome:
+			case <-t.Context().Done():
+			}
+		}
 	})
 	r := receive(t, status(500))
 	made := d.subscribe(r, subscribers.Spec{Kinds: []string{"hold.placed"}})
@@ -124,13 +129,14 @@ func TestAnswers500ForADay(t *testing.T) {
 		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour}
 	for n, pause := range want {
 		d.attempted(made.ID, n+1)
-		got := column[time.Duration](d, `SELECT due_at - clock_timestamp() FROM deliveries`)[0]
-		if got > pause*11/10 || got < pause-10*time.Second {
-			t.Errorf("after attempt %d: the next in %s, want about %s", n+1, got, pause)
+		if since, left := d.next(); left > pause*11/10 || since < pause {
+			t.Errorf("after attempt %d: the next in %s, %s after it began, want about %s", n+1, left, since, pause)
 		}
 		d.passTime()
+		outcomes[<-sent]++
 	}
 	d.await(made.ID, "1 dead")
+	outcomes[<-sent]++
 	ids := make(map[string]int)
 	for _, w := range r.webhooks() {
 		ids[w.id]++
@@ -142,25 +148,35 @@ func TestAnswers500ForADay(t *testing.T) {
 	if len(letter) != 1 || letter[0] != fmt.Sprintf("webhooks 1 %d %s hold.placed 10 dead the answer was 500", placed.Seq, made.ID) {
 		t.Errorf("dead letters: %q", letter)
 	}
-	if outcomes[1].Load() != 9 || outcomes[2].Load() != 1 {
-		t.Errorf("observed %v", &outcomes)
+	if outcomes[subscribers.OutcomeFailed] != 9 || outcomes[subscribers.OutcomeDead] != 1 {
+		t.Errorf("observed %v", outcomes)
 	}
 
 	d.redo(d.Store, outbox.Letter{Target: made.ID.String(), Event: outbox.Event{Journal: 1, Seq: placed.Seq}}, nil)
 	d.attempted(made.ID, 11)
 	d.await(made.ID, "1 pending")
-	if got := column[time.Duration](d, `SELECT due_at - clock_timestamp() FROM deliveries`)[0]; got > 6*time.Second {
-		t.Errorf("done again, the next attempt is in %s", got)
+	if _, left := d.next(); left > 6*time.Second {
+		t.Errorf("done again, the next attempt is in %s", left)
 	}
 	r.answers(nil)
 	d.passTime()
+	<-sent
 	d.await(made.ID, "1 delivered")
+	<-sent
 	d.redo(d.Store, outbox.Letter{Target: made.ID.String(), Event: outbox.Event{Journal: 1, Seq: placed.Seq}}, nil)
 	d.await(made.ID, "1 delivered") // what isn't dead stays
 	got, err := d.Delivery(d.ctx, made.ID, 1, placed.Seq)
 	if err != nil || got.Attempts != 12 || len(got.Log) != 12 || got.Log[0].StatusCode != 500 || got.Log[11].StatusCode != 204 || got.EndedAt == nil {
 		t.Errorf("delivery %+v: %v", got, err)
 	}
+}
+
+// next tells when the only delivery is due: how long after its last attempt began, and from
+// now on.
+func (d *desk) next() (since, left time.Duration) {
+	d.Helper()
+	return column[time.Duration](d, `SELECT due_at - (SELECT max(at) FROM delivery_attempts) FROM deliveries`)[0],
+		column[time.Duration](d, `SELECT due_at - clock_timestamp() FROM deliveries`)[0]
 }
 
 // Redirects aren't followed, wherever they lead.
@@ -288,20 +304,34 @@ func TestRetryAfter(t *testing.T) {
 		{429, "999999999", 24 * time.Hour},
 		{429, "-7", 5 * time.Second},
 		{429, "soon", 5 * time.Second},
-		{429, time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), time.Hour},
+		{429, "in an hour", time.Hour},
 		{500, "600", 5 * time.Second}, // it has no meaning there
 	} {
-		d := open(t, nil)
-		r := receive(t, status(c.code, "Retry-After", c.after))
+		looked := make(chan struct{})
+		d := open(t, func(o *subscribers.Options) {
+			o.Observe = func(subscribers.Sent) { // until then there's no other attempt
+				select {
+				case <-looked:
+				case <-t.Context().Done():
+				}
+			}
+		})
+		r := receive(t, func(w http.ResponseWriter, q *http.Request) {
+			after := c.after
+			if after == "in an hour" {
+				after = time.Now().Add(time.Hour + time.Second).UTC().Format(http.TimeFormat) // without fractions
+			}
+			status(c.code, "Retry-After", after)(w, q)
+		})
 		made := d.subscribe(r, subscribers.Spec{})
 		d.work(d.Store)
 		d.hold("gig", "ann")
 		d.fanOut()
 		d.attempted(made.ID, 1)
-		got := column[time.Duration](d, `SELECT due_at - clock_timestamp() FROM deliveries`)[0]
-		if got > c.want*11/10+time.Second || got < c.want-10*time.Second {
-			t.Errorf("%d with %q: the next in %s, want %s", c.code, c.after, got, c.want)
+		if since, left := d.next(); left > c.want*11/10+time.Second || since < c.want {
+			t.Errorf("%d with %q: the next in %s, %s after the call began, want %s", c.code, c.after, left, since, c.want)
 		}
+		close(looked)
 		d.passTime() // but the subscriber is left alone: its other deliveries wait too, and lose no attempt
 		d.hold("gig", "bob")
 		d.fanOut()
