@@ -185,12 +185,16 @@ func TestAHungJournalStopsNoOther(t *testing.T) {
 	if _, err := tx.Exec(ctx, `SELECT FROM journals WHERE journal_id = 1 FOR UPDATE`); err != nil {
 		t.Fatal(err)
 	}
-	if oldest, err := b.Sweep(ctx); err == nil || oldest <= 0 {
-		t.Errorf("the sweep says %v, %v", oldest, err)
-	}
-	if a, err := b.events.Availability(ctx, "second"); err != nil || a.Tiers[0].Held != 0 {
-		t.Errorf("the other event still has %+v: %v", a.Tiers, err)
-	}
+	pgtest.Until(t, "the other event is swept", func() bool { // in one round, if there's time enough for it
+		if oldest, err := b.Sweep(ctx); err == nil || oldest <= 0 {
+			t.Fatalf("the sweep says %v, %v", oldest, err)
+		}
+		a, err := b.events.Availability(ctx, "second")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Tiers[0].Held == 0
+	})
 	if err := tx.Rollback(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func notAnEvent(db *pgtest.DB) *pgtest.DB {
 func open(t testing.TB, url string, observe func(ledger.Batch)) (*ledger.Ledger, *ledger.Reader) {
 	t.Helper()
 	pool := openPool(t, url)
-	l := ledger.New(ledger.Options{Pool: pool, Observe: observe})
+	// However slow the test is, what became of a commit is found out before it's told.
+	l := ledger.New(ledger.Options{Pool: pool, Observe: observe, Patience: time.Minute})
 	t.Cleanup(l.Close)
 	if err := l.Create(context.Background(), books); err != nil {
 		t.Fatal(err)

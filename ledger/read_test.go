@@ -20,7 +20,7 @@ func TestAReadTakesOneConnection(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	l, _ := open(t, db.ServiceURL(), nil)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	posted, err := l.Do(ctx, books, transfer(t, "k", 5))
 	if err != nil {

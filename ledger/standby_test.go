@@ -138,11 +138,23 @@ func TestAnotherProcessDoesntAnswerForTheStandby(t *testing.T) {
 	began := s.cancelWait(time.Time{}) // from here on the entry is there to be seen
 	c := transfer(t, fmt.Sprint("during ", answered.Load()), 1)
 	s.cancelWait(began)
-	call, cancel := context.WithTimeout(context.Background(), time.Second)
+	call, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if r, err := two.Do(call, books, c); !errors.Is(err, ledger.ErrOutcomeUnknown) {
-		t.Errorf("the other process says %+v, %v", r, err)
-	}
+	var other sync.WaitGroup
+	other.Go(func() {
+		if r, err := two.Do(call, books, c); !errors.Is(err, ledger.ErrOutcomeUnknown) {
+			t.Errorf("the other process says %+v, %v", r, err)
+		}
+	})
+	pgtest.Until(t, "the other process waits for the first", func() (waits bool) {
+		if err := s.owner.QueryRow(context.Background(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		return waits
+	})
+	cancel()
+	other.Wait()
 	s.gone()
 	stop()
 }

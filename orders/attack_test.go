@@ -321,7 +321,7 @@ func TestAListNeedsOneConnection(t *testing.T) {
 	t.Cleanup(reads.Close)
 	fresh := service.Fit(service.Parts{Commits: reads, Reads: reads, Providers: []payments.Provider{s.provider}})
 	t.Cleanup(fresh.Ledger.Close)
-	ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 	defer cancel()
 	if _, err := fresh.Orders.List(ctx, "gig", orders.Filter{Limit: 1}); err != nil {
 		t.Error(err)

@@ -3,6 +3,7 @@ package orders
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/cases"
@@ -171,6 +172,23 @@ func TestARepeatedDifferenceIsOneCase(t *testing.T) {
 	j.told(h, payments.Capture, payments.Succeeded, more)
 	if list := about(); len(list) != 1 || list[0].Status != cases.Resolved {
 		t.Errorf("%d cases, the first is %s", len(list), list[0].Status)
+	}
+}
+
+// A checkout needs time for its authorization, whatever else is wrong with it.
+func TestACheckoutThatIsTooLate(t *testing.T) {
+	t.Parallel()
+	j := openJournal(t, buckets.Review, 10, 4)
+	h, err := j.hold("ann", holds.Item{Tier: "ga", Quantity: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left, want := range map[time.Duration]*fault.Def{minTimeLeft: ErrPriceChanged, minTimeLeft - 1: ErrTooLate, 1: ErrTooLate} {
+		j.now = h.ExpiresAt.Add(-left)
+		_, err := j.do(h.Customer, &checkout{ref: j.of(h), request: CheckoutRequest{PaymentMethod: "card", Total: &buckets.Money{Amount: 1, Currency: "USD"}}})
+		if f := fault.As(err); f == nil || f.Def != want {
+			t.Errorf("%s before the end: %v, want %s", left, err, want.Code)
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func TestT34MadeInTimeToldLate(t *testing.T) {
 			t.Parallel()
 			s, order, payment := late(t, option{mailbox: true}, method)
 			s.bank(payment, "complete", 0)
-			s.tell(s.what(s.op(order, payments.Authorize).ID), time.Second, nil)
+			s.tell(s.what(s.op(order, payments.Authorize).ID), 0, said{"updated_at": s.order(order).PayUntil})
 			s.is(order, orders.Captured, orders.PaymentCaptured, false)
 			s.theCase(cases.LatePayment, cases.Resolved)
 		})

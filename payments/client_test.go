@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,9 +26,9 @@ var (
 	usd106    = buckets.Money{Amount: 10600, Currency: "USD"}
 )
 
-func newClient(t testing.TB, url string, timeout time.Duration) *payments.Client {
+func newClient(t testing.TB, url string) *payments.Client {
 	t.Helper()
-	c, err := payments.NewClient(payments.Options{URL: url, Timeout: timeout, Secrets: secrets(t, vectorSecret)})
+	c, err := payments.NewClient(payments.Options{URL: url, Timeout: payments.MaxTimeout, Secrets: secrets(t, vectorSecret)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, test.body)
 			}))
 			defer server.Close()
-			r, err := newClient(t, server.URL, 0).Capture(t.Context(), payments.Step{Operation: operation, Payment: "pay_1", Amount: usd106})
+			r, err := newClient(t, server.URL).Capture(t.Context(), payments.Step{Operation: operation, Payment: "pay_1", Amount: usd106})
 			check(t, r, err, test.outcome, test.err)
 			if r.Reason != test.reason || r.Operation != operation || r.Kind != payments.Capture {
 				t.Errorf("%+v", r)
@@ -144,56 +145,62 @@ func rawServer(t *testing.T, serve func(*net.TCPConn)) string {
 
 // TestBrokenCalls has the ways in which a call gets no answer.
 func TestBrokenCalls(t *testing.T) {
-	authorize := func(ctx context.Context, url string, timeout time.Duration) (payments.Result, error) {
-		return newClient(t, url, timeout).Authorize(ctx, payments.Authorization{Operation: operation, Amount: usd106, Method: "sim_ok"})
+	authorize := func(ctx context.Context, url string) (payments.Result, error) {
+		return newClient(t, url).Authorize(ctx, payments.Authorization{Operation: operation, Amount: usd106, Method: "sim_ok"})
 	}
 	t.Run("connection refused", func(t *testing.T) {
 		server := httptest.NewServer(nil)
 		server.Close()
-		r, err := authorize(t.Context(), server.URL, 0)
+		r, err := authorize(t.Context(), server.URL)
 		check(t, r, err, payments.NotAttempted, payments.ErrProviderUnavailable)
 	})
 	t.Run("no TLS", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("called") }))
 		defer server.Close()
-		r, err := authorize(t.Context(), "https://"+server.Listener.Addr().String(), 0)
+		r, err := authorize(t.Context(), "https://"+server.Listener.Addr().String())
 		check(t, r, err, payments.NotAttempted, payments.ErrProviderUnavailable)
 	})
 	t.Run("given up before", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r, err := authorize(ctx, rawServer(t, func(*net.TCPConn) { t.Error("called") }), 0)
+		r, err := authorize(ctx, rawServer(t, func(*net.TCPConn) { t.Error("called") }))
 		check(t, r, err, payments.NotAttempted, payments.ErrProviderUnavailable)
 	})
 	t.Run("reset after send", func(t *testing.T) {
-		r, err := authorize(t.Context(), rawServer(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }), 0)
+		r, err := authorize(t.Context(), rawServer(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }))
 		check(t, r, err, payments.Unknown, payments.ErrUnknownOutcome)
 	})
 	t.Run("closed after send", func(t *testing.T) {
-		r, err := authorize(t.Context(), rawServer(t, func(*net.TCPConn) {}), 0)
+		r, err := authorize(t.Context(), rawServer(t, func(*net.TCPConn) {}))
 		check(t, r, err, payments.Unknown, payments.ErrUnknownOutcome)
 	})
 	t.Run("answer cut short", func(t *testing.T) {
 		r, err := authorize(t.Context(), rawServer(t, func(c *net.TCPConn) {
 			_, _ = io.WriteString(c, "HTTP/1.1 201 Created\r\nContent-Length: 500\r\n\r\n{")
-		}), 0)
+		}))
 		check(t, r, err, payments.Unknown, payments.ErrUnknownOutcome)
 	})
 	t.Run("not HTTP", func(t *testing.T) {
-		r, err := authorize(t.Context(), rawServer(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "220 mail ready\r\n") }), 0)
+		r, err := authorize(t.Context(), rawServer(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "220 mail ready\r\n") }))
 		check(t, r, err, payments.Unknown, payments.ErrUnknownOutcome)
 	})
 	t.Run("timeout", func(t *testing.T) {
-		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.ReadAll(r.Body)
-			<-r.Context().Done()
-		}))
-		defer server.Close()
-		r, err := authorize(t.Context(), server.URL, 50*time.Millisecond)
-		check(t, r, err, payments.Unknown, payments.ErrUnknownOutcome)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("cause %v", err)
-		}
+		synctest.Test(t, func(t *testing.T) { // the deadline comes when the call has been sent, and not before
+			here, there := net.Pipe()
+			defer there.Close()
+			go func() { _, _ = io.Copy(io.Discard, there) }()
+			c, err := payments.NewClient(payments.Options{URL: "http://provider.test", Timeout: 50 * time.Millisecond,
+				Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil }}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			r, err := c.Authorize(t.Context(), payments.Authorization{Operation: operation, Amount: usd106, Method: "sim_ok"})
+			check(t, r, err, payments.Unknown, payments.ErrUnknownOutcome)
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 50*time.Millisecond {
+				t.Errorf("after %v: cause %v", time.Since(start), err)
+			}
+		})
 	})
 }
 
@@ -216,7 +223,7 @@ func TestNoRepeatInside(t *testing.T) {
 		conn.Close()
 	}))
 	defer server.Close()
-	c := newClient(t, server.URL, 0)
+	c := newClient(t, server.URL)
 	r, err := c.Void(t.Context(), payments.Step{Operation: operation, Payment: "pay_1"})
 	check(t, r, err, payments.Succeeded, nil)
 	r, err = c.Void(t.Context(), payments.Step{Operation: operation, Payment: "pay_1"})
@@ -252,7 +259,7 @@ func TestLookup(t *testing.T) {
 				_, _ = io.WriteString(w, test.body)
 			}))
 			defer server.Close()
-			f, err := newClient(t, server.URL, 0).Lookup(t.Context(), operation)
+			f, err := newClient(t, server.URL).Lookup(t.Context(), operation)
 			if f.Found != test.found || test.err == nil && (err != nil || f.AsOf.IsZero()) || test.err != nil && !errors.Is(err, test.err) {
 				t.Errorf("%+v, %v", f, err)
 			}
@@ -264,7 +271,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestParseWebhook(t *testing.T) {
-	c := newClient(t, "http://provider.test", 0)
+	c := newClient(t, "http://provider.test")
 	at := time.Unix(vectorSeconds, 0)
 	event := func(data string) string {
 		return `{"type":"capture.succeeded","timestamp":"2021-02-25T15:00:00Z","data":` + data + `}`

@@ -35,6 +35,7 @@ type hall struct {
 
 	mu      sync.Mutex
 	batches []ledger.Batch
+	stop    *stop // that the batch under way has decided; nil for none
 }
 
 // openHall makes an event with the tiers front and back, sold by seat, and ga.
@@ -73,8 +74,32 @@ func (h *hall) another() *hall {
 
 func (h *hall) observe(b ledger.Batch) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.batches = append(h.batches, b)
+	s := h.stop
+	if b.Journal == gigJournal {
+		h.stop = nil
+	}
+	h.mu.Unlock()
+	if s != nil && b.Journal == gigJournal {
+		close(s.stands)
+		<-s.goOn
+	}
+}
+
+// stop is a command that does nothing; when its batch has been answered, the hall's journal
+// stands still in this process, until it may go on.
+type stop struct {
+	hall         *hall
+	stands, goOn chan struct{}
+}
+
+func (s *stop) Accounts() []string { return nil }
+
+func (s *stop) Decide(*ledger.State) (ledger.Decision, error) {
+	s.hall.mu.Lock()
+	defer s.hall.mu.Unlock()
+	s.hall.stop = s // the observer is the next that's called
+	return ledger.Decision{}, nil
 }
 
 func (h *hall) must(_ ledger.Receipt, err error) {
@@ -236,37 +261,22 @@ func (h *hall) oneBatch(asks ...func() error) []error {
 	return errs
 }
 
-// queued has callers ask one after the other while the journal is locked.
+// queued has callers ask one after the other while the batch before keeps them waiting.
 func (h *hall) queued(asks ...func() error) []error {
 	h.Helper()
-	ctx := context.Background()
-	tx, err := h.owner.Begin(ctx)
-	if err != nil {
-		h.Fatal(err)
-	}
-	if _, err := tx.Exec(ctx, `SELECT FROM journals WHERE journal_id = $1 FOR UPDATE`, int64(gigJournal)); err != nil {
-		h.Fatal(err)
-	}
+	s := &stop{h, make(chan struct{}), make(chan struct{})}
+	goOn := sync.OnceFunc(func() { close(s.goOn) })
+	defer goOn()
+	h.must(h.Ledger.Do(context.Background(), gigJournal,
+		ledger.Command{ID: ledger.NewID(gigJournal, "tester", h.key()), Principal: "tester", Body: s}))
+	<-s.stands
 	var callers sync.WaitGroup
-	callers.Go(func() { // the batch before, which keeps the queue waiting
-		if err := h.Ledger.Wake(ctx, gigJournal); err != nil {
-			h.Error(err)
-		}
-	})
-	pgtest.Until(h, "a session waits for a lock", func() (waits bool) {
-		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) a
-			WHERE a.datid = (SELECT oid FROM pg_database WHERE datname = current_database())
-			  AND a.wait_event_type = 'Lock')`).Scan(&waits)
-		return waits || err != nil
-	})
 	errs := make([]error, len(asks))
 	for i, ask := range asks {
 		callers.Go(func() { errs[i] = ask() })
 		pgtest.Until(h, "the command waits", func() bool { return h.Ledger.Waiting() > i })
 	}
-	if err := tx.Rollback(ctx); err != nil {
-		h.Fatal(err)
-	}
+	goOn()
 	callers.Wait()
 	return errs
 }

@@ -55,7 +55,7 @@ func newWorld(t *testing.T, o Options) *world {
 	mux.HandleFunc("POST /hook", w.receive)
 	w.http = httptest.NewServer(mux)
 	w.url = w.http.URL + "/sim"
-	w.Client = w.client(0)
+	w.Client = w.client()
 	w.start()
 	t.Cleanup(w.stop)
 	return w
@@ -81,10 +81,10 @@ func mustSecrets(t testing.TB) payments.Secrets {
 	return s
 }
 
-// client makes another client, with a timeout of its own.
-func (w *world) client(timeout time.Duration) *payments.Client {
+// client makes a client that's as patient as may be.
+func (w *world) client() *payments.Client {
 	w.Helper()
-	c, err := payments.NewClient(payments.Options{URL: w.url, Timeout: timeout, Secrets: mustSecrets(w)})
+	c, err := payments.NewClient(payments.Options{URL: w.url, Timeout: payments.MaxTimeout, Secrets: mustSecrets(w)})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -4,15 +4,12 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tierledger/tierledger/buckets"
 	"github.com/tierledger/tierledger/payments"
 )
-
-const impatient = 50 * time.Millisecond // of a client that's meant to time out
 
 func TestPurchase(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -73,14 +70,14 @@ func TestVoidAndPartialCapture(t *testing.T) {
 	}
 }
 
-// TestMethods has what each method does to an authorization and a capture.
+// TestMethods has what each method does to an authorization and a capture. Answers that are
+// held are given up by the provider: a caller who does couldn't tell what was carried out by then.
 func TestMethods(t *testing.T) {
 	w := newWorld(t, Options{})
-	w.control(`{"slow_ms": 1}`)
+	w.control(`{"slow_ms": 1, "hold_answer_ms": 1}`)
 	ctx := t.Context()
-	hasty := w.client(impatient)
-	authorize := func(c *payments.Client, operation uuid.UUID, method string) (payments.Result, error) {
-		return c.Authorize(ctx, payments.Authorization{Operation: operation, Amount: usd106, Method: method})
+	authorize := func(operation uuid.UUID, method string) (payments.Result, error) {
+		return w.Authorize(ctx, payments.Authorization{Operation: operation, Amount: usd106, Method: method})
 	}
 	unknown := func(r payments.Result, err error) {
 		t.Helper()
@@ -99,19 +96,19 @@ func TestMethods(t *testing.T) {
 	}
 
 	id := w.operation()
-	r, err := authorize(hasty, id, "sim_timeout_applied")
+	r, err := authorize(id, "sim_timeout_applied")
 	unknown(r, err)
 	w.is(w.lookup(id), nil, payments.Succeeded, "")
-	r, err = authorize(hasty, id, "sim_timeout_applied")
+	r, err = authorize(id, "sim_timeout_applied")
 	w.is(r, err, payments.Succeeded, "") // a repeat under the same key is answered
 
 	id = w.operation()
 	for range 2 {
-		r, err = authorize(hasty, id, "sim_timeout_lost")
+		r, err = authorize(id, "sim_timeout_lost")
 		unknown(r, err)
 	}
 	id2 := w.operation()
-	r, err = authorize(w.Client, id2, "sim_error")
+	r, err = authorize(id2, "sim_error")
 	unknown(r, err)
 	for _, lost := range []uuid.UUID{id, id2} {
 		if f, err := w.Lookup(ctx, lost); err != nil || f.Found || !f.AsOf.Equal(testStart) {
@@ -125,10 +122,10 @@ func TestMethods(t *testing.T) {
 
 	p = w.authorize("sim_capture_timeout").Payment
 	step := w.step(p.Reference, 10600)
-	r, err = hasty.Capture(ctx, step)
+	r, err = w.Capture(ctx, step)
 	unknown(r, err)
 	w.is(w.lookup(step.Operation), nil, payments.Succeeded, "")
-	r, err = hasty.Capture(ctx, step)
+	r, err = w.Capture(ctx, step)
 	w.is(r, err, payments.Succeeded, "")
 }
 
