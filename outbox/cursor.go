@@ -70,12 +70,18 @@ func (r *Relay) locate(ctx context.Context, journal ledger.JournalID, was cursor
 	if err != nil {
 		return nil, err
 	}
-	stream, err := r.Bus.Stream(ctx) // after the last message: its beginning isn't older than that
+	var own Mark
+	if was.place > 0 {
+		if own, err = r.Bus.At(ctx, was.place); err != nil {
+			return nil, err
+		}
+	}
+	stream, err := r.Bus.Stream(ctx) // after the messages: what has become too old until then is before its beginning
 	if err != nil {
 		return nil, err
 	}
 	at := &cursor{stream: stream.ID, after: last.Place}
-	stands, err := r.stands(ctx, journal, was, stream)
+	stands, err := r.stands(ctx, journal, was, own, stream)
 	if err != nil {
 		return nil, err
 	}
@@ -88,18 +94,18 @@ func (r *Relay) locate(ctx context.Context, journal ledger.JournalID, was cursor
 	return at, nil
 }
 
-// stands tells whether the stream still has what a cursor says, or may have let it go as too
-// old. The error is errForeign when another entry is there.
-func (r *Relay) stands(ctx context.Context, journal ledger.JournalID, was cursor, stream Stream) (bool, error) {
+// stands tells whether the stream still has what a cursor says, given the message at its
+// place, or may have let it go as too old. The error is errForeign when another entry is
+// there.
+func (r *Relay) stands(ctx context.Context, journal ledger.JournalID, was cursor, own Mark, stream Stream) (bool, error) {
 	if was.stream != stream.ID {
 		return false, nil
 	}
 	if was.place == 0 || was.place < stream.First { // it had none, or none that the stream still keeps
 		return true, nil
 	}
-	own, err := r.Bus.At(ctx, was.place)
-	if err != nil || own.Journal != journal || own.Seq != was.seq {
-		return false, err
+	if own.Journal != journal || own.Seq != was.seq {
+		return false, nil
 	}
 	genuine, err := r.genuine(ctx, own)
 	if err == nil && !genuine {

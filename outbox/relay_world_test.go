@@ -69,7 +69,7 @@ func openTampered(t *testing.T) *relaying {
 // passThrough leads the door to the server that runs now.
 func (w *relaying) passThrough() {
 	w.t.Helper()
-	conn, err := w.nats.Connect()
+	conn, err := w.nats.Connect(patient)
 	w.must(err)
 	defer conn.Close()
 	w.door.server.Store(&conn.Opts.InProcessServer)
@@ -79,7 +79,7 @@ func (w *relaying) passThrough() {
 func (w *relaying) busTo(o jetstream.Options) (*nats.Conn, *jetstream.Bus) {
 	w.t.Helper()
 	conn, err := nats.Connect("", nats.InProcessServer(&w.door), nats.MaxReconnects(-1),
-		nats.ReconnectBufSize(-1), nats.ReconnectWait(quick), nats.ReconnectJitter(quick, quick))
+		nats.ReconnectBufSize(-1), nats.ReconnectWait(quick), nats.ReconnectJitter(quick, quick), patient)
 	w.must(err)
 	w.t.Cleanup(conn.Close)
 	o.Conn = conn
@@ -123,9 +123,7 @@ func (w *relaying) keep() (putBack func()) {
 // stream is the administrator's view of the stream.
 func (w *relaying) stream() natsjs.Stream {
 	w.t.Helper()
-	js, err := natsjs.New(w.conn)
-	w.must(err)
-	stream, err := js.Stream(w.t.Context(), w.bus.Options.Stream)
+	stream, err := w.jetstream().Stream(w.t.Context(), w.bus.Options.Stream)
 	w.must(err)
 	return stream
 }
@@ -264,9 +262,10 @@ type hooked struct {
 	onPublish func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error)
 	onStream  func(ctx context.Context, stream func(context.Context) (outbox.Stream, error)) (outbox.Stream, error)
 	onLast    func(ctx context.Context, journal ledger.JournalID) error
+	onAt      func()
 	onReading func(ctx context.Context, journal ledger.JournalID) error
 	onRead    func(journal ledger.JournalID, marks []outbox.Mark) error
-	shows     int // so many messages of a reading; 0: all
+	shows     uint64 // no message of a reading after this place; 0: all
 	onSeen    func(session uint64)
 	looks     atomic.Int64 // at single messages
 }
@@ -305,6 +304,9 @@ func (b *hooked) Last(ctx context.Context, journal ledger.JournalID) (outbox.Mar
 
 func (b *hooked) At(ctx context.Context, place uint64) (outbox.Mark, error) {
 	b.looks.Add(1)
+	if b.onAt != nil {
+		b.onAt()
+	}
 	return b.Bus.At(ctx, place)
 }
 
@@ -321,22 +323,22 @@ func (b *hooked) Read(ctx context.Context, journal ledger.JournalID, place uint6
 			}
 		}
 		if b.shows > 0 {
-			marks = marks[:b.shows]
+			marks = slices.DeleteFunc(marks, func(m outbox.Mark) bool { return m.Place > b.shows })
+		}
+		if len(marks) == 0 {
+			return nil
 		}
 		return each(marks)
 	})
 }
 
-// longest is more than an entry is on its way when nothing is wrong, on a busy machine.
-const longest = 10 * time.Second
-
 // shortest is the shortest age that messages can have.
 const shortest = 200 * time.Millisecond
 
-// jetstream is the administrator's view of the server.
+// jetstream is the administrator's view of the server, who has time.
 func (w *relaying) jetstream() natsjs.JetStream {
 	w.t.Helper()
-	js, err := natsjs.New(w.conn)
+	js, err := natsjs.New(w.conn, natsjs.WithDefaultTimeout(time.Minute))
 	w.must(err)
 	return js
 }
