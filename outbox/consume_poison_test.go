@@ -75,7 +75,7 @@ func TestPoisonBecomesADeadLetter(t *testing.T) {
 }
 
 // failsOnce has a new process advance, which fails at an entry, again with those before it
-// done; and then another, for which it's too early.
+// done; and then once more, when it's too early.
 func (s *shop) failsOnce(c outbox.Consumer, journal ledger.JournalID, poison ledger.Seq, attempt int) {
 	s.t.Helper()
 	pause := time.Duration(200<<(attempt-1)) * time.Millisecond
@@ -83,15 +83,16 @@ func (s *shop) failsOnce(c outbox.Consumer, journal ledger.JournalID, poison led
 	i, seen := s.inbox(c, s.process(s.db.URL()))
 	s.must(i.Advance(s.t.Context(), journal))
 	until := one[time.Time](s.world, `SELECT clock_timestamp()`)
+	retry := one[time.Time](s.world, `SELECT retry_at FROM inbox WHERE consumer = $1 AND journal_id = $2`, c.Name, int64(journal))
+	if retry.Before(from.Add(pause/2)) || retry.After(until.Add(pause)) {
+		s.t.Errorf("after %d attempts: it's tried again %s after %s", attempt, retry.Sub(from), pause)
+	}
+	s.exec(`UPDATE inbox SET retry_at = clock_timestamp() + interval '9 minutes' WHERE consumer = $1`, c.Name)
 	s.must(i.Advance(s.t.Context(), journal))
 	at, attempts, _ := s.position(c.Name, journal)
 	if at != poison-1 || attempts != attempt || len(s.effects(c.Name, journal)) != int(poison)-1 {
 		s.t.Fatalf("after %d attempts: %d are counted, the position is %d, and there are %d effects", attempt, attempts, at,
 			len(s.effects(c.Name, journal)))
-	}
-	retry := one[time.Time](s.world, `SELECT retry_at FROM inbox WHERE consumer = $1 AND journal_id = $2`, c.Name, int64(journal))
-	if retry.Before(from.Add(pause/2)) || retry.After(until.Add(pause)) {
-		s.t.Errorf("after %d attempts: it's tried again %s after %s", attempt, retry.Sub(from), pause)
 	}
 	if _, _, failed, dead := seen.sum(); failed != 1 || dead != 0 {
 		s.t.Errorf("after %d attempts: the observer was told of %d failures, %d dead", attempt, failed, dead)
@@ -163,13 +164,30 @@ func TestCountBeginsAnewAfterSuccess(t *testing.T) {
 	}
 }
 
+// meeting is an error that's counted when two processes have met it.
+type meeting struct{ meet func() }
+
+func (e meeting) Error() string { e.meet(); return errRefused.Error() }
+
+// meetings gives the errors of one try: each waits until there are two.
+func meetings() func() error {
+	var met sync.WaitGroup
+	met.Add(2)
+	return func() error { return meeting{sync.OnceFunc(func() { met.Done(); met.Wait() })} }
+}
+
 // Two processes that try the same entry at the same time count one attempt.
 func TestTwoProcessesCountOneFailureOnce(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.write(1001, 3)
+	var fail func() error
 	c := outbox.Consumer{Name: "twice", Kinds: []string{noted}, Effect: func(ctx context.Context, tx pgx.Tx, events []outbox.Event) error {
-		return errors.Join(act(ctx, tx, "twice", events), refuseAny(events, 2))
+		err := refuseAny(events, 2)
+		if err != nil && len(events) == 1 { // among others it isn't an attempt
+			err = fail()
+		}
+		return errors.Join(act(ctx, tx, "twice", events), err)
 	}}
 	one, seen := s.inbox(c, s.process(s.db.URL()))
 	two, _ := s.inbox(c, s.process(s.db.URL()))
@@ -179,6 +197,7 @@ func TestTwoProcessesCountOneFailureOnce(t *testing.T) {
 			t.Fatalf("%d tries, but %d attempts", try, attempts)
 		}
 		s.due("twice")
+		fail = meetings()
 		var both sync.WaitGroup
 		for _, i := range []*outbox.Inbox{one, two} {
 			both.Go(func() {

@@ -157,6 +157,15 @@ func (s *diary) sum() (events, missed, failed, dead int) {
 	return events, missed, failed, dead
 }
 
+// told waits until the observer was told of so many effects: it's told after they're there.
+func (s *diary) told(t *testing.T, effects int) {
+	t.Helper()
+	pgtest.Until(t, fmt.Sprintf("the observer is told of %d effects", effects), func() bool {
+		events, _, _, _ := s.sum()
+		return events >= effects
+	})
+}
+
 // effects gives the seqs of a consumer's effects in a journal, in the order in which they
 // took place.
 func (s *shop) effects(name string, journal ledger.JournalID) []ledger.Seq {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -86,10 +87,13 @@ func (w *world) startNATS() {
 	w.t.Cleanup(w.nats.Stop)
 }
 
+// patient gives a busy machine time for a connection.
+var patient = nats.Timeout(20 * time.Second)
+
 func (w *world) connect(o jetstream.Options) {
 	w.t.Helper()
 	var err error
-	w.conn, err = w.nats.Connect(nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+	w.conn, err = w.nats.Connect(nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), patient)
 	w.must(err)
 	w.t.Cleanup(w.conn.Close)
 	o.Conn = w.conn
@@ -157,7 +161,7 @@ func (w *world) published(r *outbox.Relay) {
 func (w *world) streamed() map[ledger.JournalID][]outbox.Event {
 	w.t.Helper()
 	ctx := w.t.Context()
-	js, err := natsjs.New(w.conn)
+	js, err := natsjs.New(w.conn, natsjs.WithDefaultTimeout(time.Minute))
 	w.must(err)
 	stream, err := js.Stream(ctx, w.bus.Options.Stream)
 	w.must(err)

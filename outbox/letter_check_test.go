@@ -20,7 +20,7 @@ func TestLetterChecksFindSabotage(t *testing.T) {
 	r := m.replayAllAfter("rejected")
 	_, _, err := m.store.Approve(m.ctx, "bob", "approve", r.ID)
 	m.must(err)
-	m.exec(`UPDATE replays SET rate = 1 WHERE status = 'running'`)
+	m.redo = m.puttingOff(1)
 	m.work()
 	for i, c := range []struct{ check, sql string }{
 		{"replays_counted", `UPDATE replays SET letters = letters + 1 WHERE status = 'running'`},

@@ -71,6 +71,19 @@ func redone(ctx context.Context, tx pgx.Tx, l outbox.DeadLetter, e outbox.Event)
 	return err
 }
 
+// puttingOff is an effect after which, the n-th time, its replay has nothing to do for an
+// hour, however long the effects have taken.
+func (m *mail) puttingOff(n int) outbox.Redo {
+	return func(ctx context.Context, tx pgx.Tx, l outbox.DeadLetter, e outbox.Event) error {
+		if n--; n == 0 {
+			if _, err := tx.Exec(ctx, `UPDATE replays SET due_at = clock_timestamp() + interval '1 hour' WHERE replay_id = $1`, l.Replay); err != nil {
+				return err
+			}
+		}
+		return redone(ctx, tx, l, e)
+	}
+}
+
 // violated gives what the package's checks find.
 func (m *mail) violated() map[string][]string {
 	m.Helper()

@@ -18,14 +18,17 @@ func TestCommitsThatAlwaysWait(t *testing.T) {
 	w := openTampered(t)
 	var asked atomic.Int64
 	r, _ := w.running(outbox.RelayOptions{Busy: func() bool { asked.Add(1); return true }})
-	w.invent(901, 901, 3)
+	w.tamper(`INSERT INTO journals (journal_id, seq) VALUES (901, 0)`)
+	w.tamper(`WITH j AS (UPDATE journals SET seq = 3 WHERE journal_id = 901)
+		INSERT INTO entries SELECT 901, i, gen_random_uuid(), 'test.noted', clock_timestamp() + interval '1 hour', 'tester', sha256('a'), '{}', sha256('b')
+		FROM generate_series(1, 3) i`) // new for as long as the test takes
 	w.full()
 	w.published(r)
 	pgtest.Until(t, "it's asked whether commits wait", func() bool { return asked.Load() > 0 })
 	was := asked.Load()
 	w.tamper(`INSERT INTO journals (journal_id, seq) VALUES (902, 0)`)
 	w.tamper(`WITH j AS (UPDATE journals SET seq = 3 WHERE journal_id = 902)
-		INSERT INTO entries SELECT 902, seq, gen_random_uuid(), kind, at - interval '1 hour', principal, digest, data, hash
+		INSERT INTO entries SELECT 902, seq, gen_random_uuid(), kind, at - interval '2 hours', principal, digest, data, hash
 		FROM entries WHERE journal_id = 901`)
 	w.full()
 	w.published(r)

@@ -1,11 +1,14 @@
 package outbox_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -73,7 +76,7 @@ func TestAFullServer(t *testing.T) {
 			JetStreamMaxStore: most})
 		w.must(err)
 		srv.Start()
-		if !srv.ReadyForConnections(longest) {
+		if !srv.ReadyForConnections(time.Minute) {
 			t.Fatal("the server isn't ready")
 		}
 		var provider nats.InProcessConnProvider = srv
@@ -160,9 +163,24 @@ func TestTheDatabaseHangs(t *testing.T) {
 	w.must(err)
 	t.Cleanup(pool.Close)
 	w.write(901, 3)
-	w.running(outbox.RelayOptions{Pool: pool})
+	// They hang while the relay looks at the stream: then it's a look that meets that, and not
+	// the patrol, for whose connection there'd be another.
+	var hold atomic.Bool
+	held, goOn := make(chan struct{}), make(chan struct{})
+	r, _ := w.running(outbox.RelayOptions{Pool: pool, Bus: &hooked{Bus: w.bus,
+		onStream: func(ctx context.Context, stream func(context.Context) (outbox.Stream, error)) (outbox.Stream, error) {
+			if hold.CompareAndSwap(true, false) {
+				close(held)
+				<-goOn
+			}
+			return stream(ctx)
+		}}})
 	w.full()
+	w.published(r)
+	hold.Store(true)
+	<-held
 	t.Cleanup(proxy.Hang())
+	close(goOn)
 	w.write(901, 1)
 	w.logged("nothing is published")
 	w.full()

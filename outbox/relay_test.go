@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -34,18 +35,21 @@ func TestEntriesOfOtherProcessesAreFound(t *testing.T) {
 	t.Parallel()
 	w := openRelaying(t, jetstream.Options{})
 	var seen tally
-	w.running(outbox.RelayOptions{Observe: seen.add})
+	began := time.Now()
+	r, _ := w.running(outbox.RelayOptions{Observe: seen.add})
 	for range 3 {
 		w.write(901, 2)
 		w.full()
 	}
 	w.complete()
+	w.published(r)
+	took := time.Since(began)
 	if p := seen.of(901); p.Events != 6 || p.Again != 0 || len(p.Lags) != 6 {
 		t.Errorf("the observer was told of %+v", p)
 	}
 	for _, lag := range seen.of(901).Lags {
-		if lag < 0 || lag > longest {
-			t.Errorf("an entry was published %v after its time", lag)
+		if lag < 0 || lag > took {
+			t.Errorf("an entry was published %v after its time, within %v", lag, took)
 		}
 	}
 }
@@ -85,9 +89,11 @@ func TestManyLargeEntries(t *testing.T) {
 	w.invent(901, 901, 13)
 	w.tamper(`UPDATE entries SET data = to_json(repeat('x', 400000))`)
 	var seen tally
-	w.running(outbox.RelayOptions{Observe: seen.add})
+	r, stop := w.running(outbox.RelayOptions{Observe: seen.add})
 	w.full()
 	w.complete()
+	w.published(r)
+	stop()
 	for _, n := range seen.sizes {
 		if n > 11 { // 4 MiB, and the one that goes beyond
 			t.Errorf("a batch has %d entries of 400,000 bytes", n)
@@ -210,7 +216,7 @@ func TestTwoRelays(t *testing.T) {
 			t.Errorf("%d entries of journal %d were published again", p.Again, journal)
 		}
 	}
-	if w.log.String() != "" {
+	if w.log.has("level=WARN") { // a lease that runs out while its holder is kept from the machine is none
 		t.Errorf("the log has\n%s", w.log)
 	}
 }

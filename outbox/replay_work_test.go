@@ -119,22 +119,23 @@ func TestASwallowedErrorIsNoEffect(t *testing.T) {
 // next, and what wasn't done for long isn't made up for but for a second's worth.
 func TestAReplayKeepsItsRate(t *testing.T) {
 	m := openMail(t)
-	m.dead(12)
+	m.dead(40) // more than come to be done, however slow it is
 	request := all(outbox.ActReplay)
 	request.Rate = 4
 	r, _, err := m.store.Request(m.ctx, "ann", "k", request)
 	m.must(err)
-	start := *r.DueAt
+	start, begun := *r.DueAt, m.now()
 	m.must(m.store.Work(m.ctx))
+	missed := max(m.now().Sub(start)-time.Second, 0) // at most: on a machine that's slow
 	r, err = m.store.Replay(m.ctx, r.ID)
 	m.must(err)
-	if got, want := r.DueAt.Sub(start), time.Duration(r.Done)*time.Second/4; r.Done == 0 || got != want {
+	if got, want := r.DueAt.Sub(start), time.Duration(r.Done)*time.Second/4; r.Done == 0 || got < want || got > want+missed {
 		t.Errorf("after %d letters the next is due after %v, want %v", r.Done, got, want)
 	}
-	if now := m.now(); r.DueAt.Before(now.Add(-time.Second)) {
-		t.Errorf("due at %v, it's %v: there was time for more", r.DueAt, now)
+	if !r.DueAt.After(begun) {
+		t.Errorf("due at %v, it was %v: there was time for more", r.DueAt, begun)
 	}
-	m.exec(`UPDATE replays SET due_at = clock_timestamp() + interval '1 minute'`)
+	m.exec(`UPDATE replays SET due_at = clock_timestamp() + interval '1 hour'`)
 	m.must(m.store.Work(m.ctx))
 	if again, err := m.store.Replay(m.ctx, r.ID); err != nil || again.Done != r.Done {
 		t.Errorf("%+v was done before it was due, %v", again, err)
@@ -171,11 +172,11 @@ func TestAKilledTurnLeavesNothing(t *testing.T) {
 		if err := tx.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
 			return err
 		}
-		m.redo = redone
 		_, err := m.owner.Exec(ctx, `SELECT pg_terminate_backend($1, 10000)`, pid)
 		return err
 	}
 	m.exec(`UPDATE replays SET due_at = clock_timestamp() - interval '1 second'`)
+	before := m.now()
 	m.must(m.store.Work(m.ctx))
 	if got := m.effects(); got != "" {
 		t.Errorf("effects of %s", got)
@@ -184,9 +185,10 @@ func TestAKilledTurnLeavesNothing(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	paused := m.stands(r.ID, "running: 2 letters, 0 done, 0 failed, 0 freed, 2 left")
-	if !strings.HasPrefix(paused.Note, "pauses: ") || paused.DueAt.Before(m.now()) {
+	if !strings.HasPrefix(paused.Note, "pauses: ") || paused.DueAt.Before(before.Add(5*time.Second)) {
 		t.Errorf("%+v", paused)
 	}
+	m.redo = redone
 	m.work()
 	r = m.stands(r.ID, "done: 2 letters, 2 done, 0 failed, 0 freed, 0 left")
 	if got := m.effects(); got != "1 2" || r.Note != "" {
@@ -220,10 +222,9 @@ func TestALostAnswerIsNoSecondEffect(t *testing.T) {
 func TestAStopComesBetweenTwoLetters(t *testing.T) {
 	m := openMail(t)
 	m.dead(100)
-	request := all(outbox.ActReplay)
-	request.Rate = outbox.MaxReplayRate
-	r, _, err := m.store.Request(m.ctx, "ann", "k", request)
-	m.must(err)
+	// At this rate some are due at once, but not all: a stop that's woken late, and that the
+	// next letter comes before, gets its turn before the last.
+	r := m.replayAll("k")
 	stopped := make(chan int, 1)
 	m.redo = func(ctx context.Context, tx pgx.Tx, l outbox.DeadLetter, e outbox.Event) error {
 		if e.Seq == 2 {

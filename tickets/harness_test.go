@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -26,6 +25,7 @@ import (
 	"github.com/tierledger/tierledger/ledger"
 	"github.com/tierledger/tierledger/orders"
 	"github.com/tierledger/tierledger/outbox"
+	"github.com/tierledger/tierledger/payments"
 	"github.com/tierledger/tierledger/seats"
 	"github.com/tierledger/tierledger/tickets"
 )
@@ -51,7 +51,7 @@ type booth struct {
 func open(t testing.TB) *booth {
 	t.Helper()
 	b := &booth{TB: t, ctx: context.Background(), db: pgtest.New(t), event: "gig"}
-	b.Stores, b.bankURL = pgtest.Selling(t, b.db, time.Second, nil)
+	b.Stores, b.bankURL = pgtest.Selling(t, b.db, payments.MaxTimeout, nil)
 	var err error
 	b.pool, err = pg.Open(b.ctx, pg.Options{URL: b.db.ServiceURL(), Name: t.Name(), MaxConns: 4})
 	b.must(err)

@@ -73,10 +73,13 @@ func (s *single) stop() {
 	}
 }
 
+// patient gives a busy machine time for a connection.
+var patient = nats.Timeout(20 * time.Second)
+
 // connect makes a bus on a connection of its own.
 func (s *single) connect(o jetstream.Options) (*nats.Conn, *jetstream.Bus) {
 	s.t.Helper()
-	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(20*time.Millisecond))
+	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(20*time.Millisecond), patient)
 	s.must(err)
 	s.t.Cleanup(conn.Close)
 	o.Conn, o.Stream = conn, "TIERLEDGER"
@@ -164,8 +167,14 @@ func TestReading(t *testing.T) {
 	s.must(err)
 	stream, err := js.Stream(t.Context(), "TIERLEDGER")
 	s.must(err)
-	if n := stream.CachedInfo().State.Consumers; n != 0 {
-		t.Errorf("%d consumers are left", n)
+	from := time.Now()
+	pgtest.Until(t, "no consumer is left", func() bool { // nobody waits for long until one is removed
+		info, err := stream.Info(t.Context())
+		s.must(err)
+		return info.State.Consumers == 0
+	})
+	if took := time.Since(from); took > 25*time.Second { // after 30 s the server does it by itself
+		t.Errorf("consumers were left for %v", took)
 	}
 }
 

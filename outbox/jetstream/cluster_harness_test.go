@@ -59,7 +59,7 @@ func openCluster(t *testing.T) *cluster {
 		}
 	})
 	var err error
-	c.conn, err = nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(50*time.Millisecond))
+	c.conn, err = nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(50*time.Millisecond), patient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +116,12 @@ func (c *cluster) look(b *jetstream.Bus) (s outbox.Stream) {
 func (c *cluster) stream() natsjs.Stream {
 	c.t.Helper()
 	js, err := natsjs.New(c.conn)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	var s natsjs.Stream
 	pgtest.Until(c.t, "the stream is there", func() bool {
-		if err == nil {
-			s, err = js.Stream(c.t.Context(), clusterStream)
-		}
+		s, err = js.Stream(c.t.Context(), clusterStream)
 		return err == nil
 	})
 	return s
@@ -157,14 +158,19 @@ func events(journal ledger.JournalID, from, n int, who string) []outbox.Event {
 	return list
 }
 
-// read reads the whole stream: the events of each journal, in its order.
+// read reads the whole stream, as its leader has it: the events of each journal, in its
+// order. The consumer may be at another server, which comes to the end later.
 func (c *cluster) read() map[ledger.JournalID][]outbox.Event {
 	c.t.Helper()
 	ctx := c.t.Context()
-	consumer, err := c.stream().OrderedConsumer(ctx, natsjs.OrderedConsumerConfig{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	stream := c.stream()
+	last := stream.CachedInfo().State.LastSeq
+	var consumer natsjs.Consumer
+	pgtest.Until(c.t, "the cluster has a consumer", func() bool {
+		var err error
+		consumer, err = stream.OrderedConsumer(ctx, natsjs.OrderedConsumerConfig{})
+		return err == nil
+	})
 	messages, err := consumer.Messages()
 	if err != nil {
 		c.t.Fatal(err)
@@ -181,7 +187,11 @@ func (c *cluster) read() map[ledger.JournalID][]outbox.Event {
 			c.t.Fatalf("on %s: %v: %s", msg.Subject(), err, msg.Data())
 		}
 		read[e.Journal] = append(read[e.Journal], e)
-		if meta, err := msg.Metadata(); err != nil || meta.NumPending == 0 {
+		meta, err := msg.Metadata()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if meta.Sequence.Stream >= last {
 			return read
 		}
 	}

@@ -92,10 +92,11 @@ func TestTheLastAlarmOfAnIDWins(t *testing.T) {
 	a := s.alarms()
 	later, sooner := uuid.New(), uuid.New()
 	now := time.Now()
-	s.must(a.Set(5, later, now.Add(time.Second)))
+	soon := now.Add(10 * time.Second) // the first one mustn't ring before the other's there
+	s.must(a.Set(5, later, soon))
 	s.must(a.Set(6, sooner, now.Add(time.Hour)))
 	s.must(a.Set(5, later, now.Add(time.Hour)))
-	s.must(a.Set(6, sooner, now.Add(time.Second)))
+	s.must(a.Set(6, sooner, soon))
 	pgtest.Until(t, "all of them are there", func() bool { return s.waiting() == 2 })
 	if got := s.rings(a); !slices.Equal(got, []ledger.JournalID{6}) {
 		t.Errorf("%v were woken", got)
