@@ -11,12 +11,13 @@ CREATE TABLE relays (
     seq        bigint  NOT NULL DEFAULT 0,             -- of the last entry that the stream acknowledged
     stream     text    COLLATE "C" NOT NULL DEFAULT '', -- which stream did: its name and its birth
     stream_seq bigint  NOT NULL DEFAULT 0,             -- the message's number there
+    reached    bigint  NOT NULL DEFAULT 0,             -- the furthest that seq has ever been: up to here it's published again
     suspect    boolean NOT NULL DEFAULT false,         -- the stream may have lost it since
     holder     uuid,                                   -- the process that publishes; NULL: none does
     held_until timestamptz,                            -- unless it moves on, another may from then on
     problem    text    NOT NULL DEFAULT '',            -- why it doesn't move on, for people; '' when it does
     CONSTRAINT relays_pkey PRIMARY KEY (journal_id),
-    CONSTRAINT relays_seq CHECK (seq >= 0 AND stream_seq >= 0),
+    CONSTRAINT relays_seq CHECK (seq >= 0 AND stream_seq >= 0 AND reached >= 0),
     CONSTRAINT relays_held CHECK ((holder IS NULL) = (held_until IS NULL))
 ) WITH (fillfactor = 50);
 
@@ -218,7 +219,7 @@ CREATE TABLE delivery_attempts (
 
 GRANT SELECT, INSERT ON relays, inbox, replays, replay_steps, dead_letters, ticketed_orders, tickets, subscriptions, subscription_changes,
     deliveries, delivery_attempts TO tierledger_service;
-GRANT UPDATE (seq, stream, stream_seq, suspect, holder, held_until, problem) ON relays TO tierledger_service;
+GRANT UPDATE (seq, stream, stream_seq, reached, suspect, holder, held_until, problem) ON relays TO tierledger_service;
 GRANT UPDATE (seq, attempts, retry_at, reason) ON inbox TO tierledger_service;
 GRANT UPDATE (status, decided_by, changed_at, note, letters, money, done, failed, freed, due_at) ON replays TO tierledger_service;
 GRANT UPDATE (reason, attempts, died_at, status, taken, replay_id, ended_at) ON dead_letters TO tierledger_service;

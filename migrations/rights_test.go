@@ -91,7 +91,7 @@ func TestTheServiceMayNotEditWhatFollows(t *testing.T) {
 	t.Parallel()
 	service := connect(t, pgtest.New(t).ServiceURL())
 	for table, may := range map[string][]string{
-		"relays":          {"seq", "stream", "stream_seq", "suspect", "holder", "held_until", "problem"},
+		"relays":          {"seq", "stream", "stream_seq", "reached", "suspect", "holder", "held_until", "problem"},
 		"inbox":           {"seq", "attempts", "retry_at", "reason"},
 		"replays":         {"status", "decided_by", "changed_at", "note", "letters", "money", "done", "failed", "freed", "due_at"},
 		"replay_steps":    {},

@@ -390,12 +390,13 @@ CREATE TABLE public.relays (
     seq bigint DEFAULT 0 NOT NULL,
     stream text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     stream_seq bigint DEFAULT 0 NOT NULL,
+    reached bigint DEFAULT 0 NOT NULL,
     suspect boolean DEFAULT false NOT NULL,
     holder uuid,
     held_until timestamp with time zone,
     problem text DEFAULT ''::text NOT NULL,
     CONSTRAINT relays_held CHECK (((holder IS NULL) = (held_until IS NULL))),
-    CONSTRAINT relays_seq CHECK (((seq >= 0) AND (stream_seq >= 0)))
+    CONSTRAINT relays_seq CHECK (((seq >= 0) AND (stream_seq >= 0) AND (reached >= 0)))
 )
 WITH (fillfactor='50');
 
@@ -985,6 +986,8 @@ GRANT UPDATE(seq) ON TABLE public.relays TO tierledger_service;
 GRANT UPDATE(stream) ON TABLE public.relays TO tierledger_service;
 
 GRANT UPDATE(stream_seq) ON TABLE public.relays TO tierledger_service;
+
+GRANT UPDATE(reached) ON TABLE public.relays TO tierledger_service;
 
 GRANT UPDATE(suspect) ON TABLE public.relays TO tierledger_service;
 

@@ -15,12 +15,12 @@ import (
 
 // cursor is where a journal stands in a stream.
 type cursor struct {
-	stream string
-	seq    ledger.Seq // of the last entry that the stream has
-	place  uint64     // of its message; 0 when the stream has none
-	after  uint64     // place of the journal's last message, which may be somebody else's
-	lost   ledger.Seq // up to here the stream had the entries before
-	ailing bool       // the row tells of a trouble
+	stream  string
+	seq     ledger.Seq // of the last entry that the stream has
+	place   uint64     // of its message; 0 when the stream has none
+	after   uint64     // place of the journal's last message, which may be somebody else's
+	reached ledger.Seq // up to here a stream had the entries before
+	ailing  bool       // the row tells of a trouble
 }
 
 // Faults of a stream or a journal that people must look at; nothing is published meanwhile.
@@ -37,7 +37,8 @@ func (r *Relay) claim(ctx context.Context, journal ledger.JournalID) (*cursor, e
 	defer cancel()
 	var row cursor
 	var suspect bool
-	err := r.Pool.QueryRow(limited, sqlClaim, r.holder, lease, int64(journal)).Scan(&row.seq, &row.stream, &row.place, &suspect, &row.ailing)
+	err := r.Pool.QueryRow(limited, sqlClaim, r.holder, lease, int64(journal)).
+		Scan(&row.seq, &row.stream, &row.place, &row.reached, &suspect, &row.ailing)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -49,11 +50,10 @@ func (r *Relay) claim(ctx context.Context, journal ledger.JournalID) (*cursor, e
 		return nil, fmt.Errorf("look at the stream: %w", err)
 	}
 	if at.seq < row.seq {
-		at.lost = row.seq
 		r.Log.Warn("the stream has lost entries; they're published again", slog.Int64("journal", int64(journal)),
 			slog.Int64("after", int64(at.seq)), slog.Int64("up_to", int64(row.seq)))
 	}
-	at.ailing = row.ailing
+	at.reached, at.ailing = row.reached, row.ailing
 	if suspect || at.seq != row.seq || at.stream != row.stream || at.place != row.place {
 		if err := r.move(ctx, journal, at, sqlMove); err != nil {
 			return nil, err

@@ -111,7 +111,7 @@ func (r *Relay) send(ctx context.Context, journal ledger.JournalID, at *cursor, 
 	}
 	r.most.Store(min(r.most.Load()*2, maxEvents))
 	r.published(journal, at, c)
-	at = &cursor{stream: at.stream, seq: c.events[len(c.events)-1].Seq, place: place, after: place, lost: at.lost}
+	at = &cursor{stream: at.stream, seq: c.events[len(c.events)-1].Seq, place: place, after: place, reached: at.reached}
 	if err = r.move(ctx, journal, at, sqlMove); err == nil && len(c.events) < whole {
 		err = ErrFull
 	}
@@ -195,7 +195,7 @@ func (r *Relay) published(journal ledger.JournalID, at *cursor, c chunk) {
 	p := Published{Journal: journal, Events: len(c.events), Lags: make([]time.Duration, len(c.events))}
 	for i := range c.events {
 		p.Lags[i] = c.now.Sub(c.events[i].At) + took
-		if c.events[i].Seq <= at.lost {
+		if c.events[i].Seq <= at.reached {
 			p.Again++
 		}
 	}

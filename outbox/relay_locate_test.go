@@ -121,7 +121,7 @@ func TestMessagesThatGoMeanwhile(t *testing.T) {
 		again  int
 	}{
 		"before the last is looked for": {`SELECT`, false, 0},
-		"before the next is looked for": {`UPDATE relays SET seq = 2, stream_seq = 2`, true, 3},
+		"before the next is looked for": {`UPDATE relays SET seq = 2, stream_seq = 2, reached = 2`, true, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -271,6 +271,35 @@ func TestAnotherStream(t *testing.T) {
 	}
 }
 
+// What comes again is counted as such, also when the first attempt to publish it fails.
+func TestWhatComesAgainIsCounted(t *testing.T) {
+	t.Parallel()
+	w := openRelaying(t, jetstream.Options{})
+	w.write(901, 5)
+	r, stop := w.running(outbox.RelayOptions{})
+	w.published(r)
+	stop()
+	w.deleteStream()
+	var seen tally
+	var failed atomic.Bool
+	r, _ = w.running(outbox.RelayOptions{Observe: seen.add, Bus: &hooked{Bus: w.bus,
+		onPublish: func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error) {
+			if failed.CompareAndSwap(false, true) {
+				return 0, outbox.ErrUnseen
+			}
+			return publish(ctx, after, events)
+		}}})
+	w.full()
+	w.write(901, 1)
+	w.full()
+	w.published(r)
+	if p := seen.of(901); p.Events != 6 || p.Again != 5 {
+		t.Errorf("the observer was told of %+v", p)
+	}
+	w.complete()
+	w.calm(r)
+}
+
 // What the stream doesn't keep any longer is never published again, whoever looks when.
 func TestWhatTheStreamLetGoStaysAway(t *testing.T) {
 	t.Parallel()

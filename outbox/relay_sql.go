@@ -25,21 +25,22 @@ VALUES ($3, $1, clock_timestamp() + $2::interval)
 ON CONFLICT (journal_id) DO UPDATE
 SET holder = $1, held_until = clock_timestamp() + $2::interval
 WHERE ` + leaseFree + `
-RETURNING seq, stream, stream_seq, suspect, problem <> ''`
+RETURNING seq, stream, stream_seq, reached, suspect, problem <> ''`
 
 	// The stream has it already, so a cursor that a crash sets back costs one look there.
 	sqlNoWait = `SET LOCAL synchronous_commit = off`
 
 	sqlMove = `
 UPDATE relays
-SET seq = $4, stream = $5, stream_seq = $6, suspect = false, problem = '', held_until = clock_timestamp() + $2::interval
+SET seq = $4, stream = $5, stream_seq = $6, reached = greatest(reached, $4), suspect = false, problem = '',
+    held_until = clock_timestamp() + $2::interval
 WHERE journal_id = $3
   AND holder = $1`
 
 	// As far as it's known, while it's looked where the stream stands.
 	sqlNote = `
 UPDATE relays
-SET seq = $4, stream = $5, stream_seq = $6, held_until = clock_timestamp() + $2::interval
+SET seq = $4, stream = $5, stream_seq = $6, reached = greatest(reached, $4), held_until = clock_timestamp() + $2::interval
 WHERE journal_id = $3
   AND holder = $1`
 
