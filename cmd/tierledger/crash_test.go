@@ -116,7 +116,8 @@ func (r reply) saysUnavailable() bool {
 	seconds, err := strconv.Atoi(r.header.Get("Retry-After"))
 	return r.status == http.StatusServiceUnavailable && err == nil && seconds >= 1 &&
 		r.header.Get("Content-Type") == "application/problem+json" &&
-		(strings.Contains(r.body, `"code":"database_unavailable"`) || strings.Contains(r.body, `"code":"outcome_unknown"`))
+		(strings.Contains(r.body, `"code":"database_unavailable"`) || strings.Contains(r.body, `"code":"outcome_unknown"`) ||
+			strings.Contains(r.body, `"code":"overloaded"`)) // by those whom a slow database kept waiting
 }
 
 // await waits until something is so, which is looked at after every answer.

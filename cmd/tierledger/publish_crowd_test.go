@@ -38,11 +38,12 @@ type press struct {
 
 // ask makes a request at one process after the other until one answers. Nobody may be
 // refused. A machine that's too busy may have a commit take too long, which the answer says;
-// but NATS isn't on the buyers' way, and while it's away nothing is excused.
+// but NATS isn't on the buyers' way, and while it's away nobody is refused at once.
 func (p *press) ask(process int, path, key, body string, statuses ...int) string {
 	for {
+		began := time.Now()
 		r, err := call(context.Background(), p.key, "POST", p.url(process)+path, key, body)
-		if err != nil || r.saysUnavailable() && !p.outage.Load() { // the process was killed
+		if err != nil || r.saysUnavailable() && (!p.outage.Load() || time.Since(began) >= givesUp) { // the process was killed
 			p.repeats.Add(1)
 			process = (process + 1) % chaosProcesses
 			continue

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -31,10 +33,36 @@ type natsServer struct {
 // openNATS starts one.
 func openNATS(t *testing.T) *natsServer {
 	t.Helper()
-	n := &natsServer{t: t, dir: t.TempDir(), listen: "127.0.0.1:0"}
+	n := &natsServer{t: t, dir: t.TempDir(), listen: reserve(t)}
 	n.start()
 	n.listen = strings.TrimPrefix(n.url(), "nats://")
 	return n
+}
+
+// reserve gives an address that nobody else on the machine comes to have while its server is
+// away: a socket that doesn't listen keeps it. Only Linux lets it be shared with the server's.
+func reserve(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1:0"
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.CloseOnExec(fd)
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint("127.0.0.1:", name.(*syscall.SockaddrInet4).Port)
 }
 
 func (n *natsServer) url() string { return n.nats.URL() }
@@ -57,7 +85,7 @@ func (n *natsServer) wipe() { n.dir = n.t.TempDir() }
 // streamed is streamOf of it.
 func (n *natsServer) streamed() (map[ledger.JournalID][]outbox.Event, jetstream.StreamInfo) {
 	n.t.Helper()
-	conn, err := n.nats.Connect()
+	conn, err := n.nats.Connect(nats.Timeout(patience))
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -68,7 +96,8 @@ func (n *natsServer) streamed() (map[ledger.JournalID][]outbox.Event, jetstream.
 // streamOf reads the whole stream: the events of each journal, in its order.
 func streamOf(t *testing.T, conn *nats.Conn) (map[ledger.JournalID][]outbox.Event, jetstream.StreamInfo) {
 	t.Helper()
-	ctx := t.Context()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	js, err := jetstream.New(conn)
 	var stream jetstream.Stream
 	if err == nil {

@@ -118,9 +118,15 @@ func (a *audience) visit(n int64) bool {
 	return ok
 }
 
-// ask gives the answer of a yes; none when seats were taken; false when no answer came.
+// ask gives the answer of a yes; none when seats were taken; false when no answer came. Whom
+// the service has kept waiting, and then told to come again, asks again.
 func (a *audience) ask(q asked) (string, bool) {
+	began := time.Now()
 	r, err := call(context.Background(), a.key, "POST", a.url+q.path, q.key, q.body)
+	for err == nil && r.saysUnavailable() && time.Since(began) >= givesUp {
+		began = time.Now()
+		r, err = call(context.Background(), a.key, "POST", a.url+q.path, q.key, q.body)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {

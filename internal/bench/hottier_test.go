@@ -73,7 +73,7 @@ func TestEngineInAnOpenLoop(t *testing.T) {
 	if n := report.Holds + *report.Dropped; report.Err() != nil || n != 150 || report.Mode != "engine" {
 		t.Errorf("%d held or dropped, %v: %+v", n, report.Err(), report)
 	}
-	if len(told) == 0 || told[0].System != "engine" || told[0].Held == 0 {
+	if len(told) == 0 || told[0].System != "engine" || told[len(told)-1].Held == 0 {
 		t.Errorf("progress %+v", told)
 	}
 }

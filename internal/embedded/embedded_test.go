@@ -33,9 +33,12 @@ func hold(dir string) {
 	select {}
 }
 
+// patience bounds what a test waits for: machines may be busy.
+const patience = 3 * time.Minute
+
 // bounded returns the context of one test.
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -71,7 +74,7 @@ func start(t *testing.T, o PostgresOptions) *Postgres {
 
 func stop(t *testing.T, p *Postgres) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := p.Stop(ctx); err != nil {
 		t.Error(err)

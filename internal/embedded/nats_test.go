@@ -16,7 +16,7 @@ func startNATS(t *testing.T, o NATSOptions) (*NATS, jetstream.JetStream) {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Stop)
-	conn, err := n.Connect(nats.Name("test"))
+	conn, err := n.Connect(nats.Name("test"), nats.Timeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestCrashes(t *testing.T) {
 		},
 		"SIGKILL with a backend that goes on": func(t *testing.T, p *Postgres) {
 			// Not the test's context, which ends before the cleanup below.
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			conn, err := pgx.Connect(ctx, p.URL("postgres"))
 			if err != nil {
 				t.Fatal(err)

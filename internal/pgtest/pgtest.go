@@ -18,7 +18,7 @@ const (
 	startTimeout = 2 * time.Minute
 
 	// endTimeout bounds each step at a test's end: all checks, the drop, the stop.
-	endTimeout = time.Minute
+	endTimeout = 5 * time.Minute
 )
 
 // DB is one test's database.

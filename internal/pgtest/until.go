@@ -6,7 +6,7 @@ import (
 )
 
 // untilTimeout bounds waiting for what must come.
-const untilTimeout = time.Minute
+const untilTimeout = 3 * time.Minute
 
 // Until waits for what tells nobody that it's so, such as a session that waits for a lock.
 // What is awaited is named when it's in vain.

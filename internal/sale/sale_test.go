@@ -65,7 +65,7 @@ func play(ctx context.Context, service *url.URL, p Plan, lie func(*http.Response
 		ErrorLog:       log.New(io.Discard, "", 0), // some calls are cut short
 	})
 	defer proxy.Close()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	p.URL = proxy.URL
 	return Run(ctx, p, watch)
