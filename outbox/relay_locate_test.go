@@ -127,10 +127,7 @@ func TestMessagesThatGoMeanwhile(t *testing.T) {
 			t.Parallel()
 			w := openRelaying(t, jetstream.Options{})
 			w.write(901, 5)
-			r, stop := w.running(outbox.RelayOptions{})
-			w.full()
-			w.published(r)
-			stop()
+			w.relayed()
 			w.tamper(c.behind)
 			var once sync.Once
 			purge := func(now bool) (err error) {
@@ -145,7 +142,7 @@ func TestMessagesThatGoMeanwhile(t *testing.T) {
 			}
 			w.write(901, 1)
 			var seen tally
-			r, _ = w.running(outbox.RelayOptions{Bus: bus, Observe: seen.add})
+			r, _ := w.running(outbox.RelayOptions{Bus: bus, Observe: seen.add})
 			w.published(r)
 			w.holding(uint64(c.again) + 1)
 			w.write(901, 1)

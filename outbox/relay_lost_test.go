@@ -31,13 +31,10 @@ func TestACursorBehindTheStream(t *testing.T) {
 			w := openRelaying(t, jetstream.Options{})
 			w.write(901, 5)
 			w.write(902, 1)
-			r, stop := w.running(outbox.RelayOptions{})
-			w.full()
-			w.published(r)
-			stop()
+			w.relayed()
 			w.tamper(sql)
 			var seen tally
-			r, _ = w.running(outbox.RelayOptions{Observe: seen.add})
+			r, _ := w.running(outbox.RelayOptions{Observe: seen.add})
 			w.calm(r)
 			w.write(901, 1)
 			w.full()
@@ -148,10 +145,7 @@ func TestALostEndIsSuspectedFirst(t *testing.T) {
 	t.Parallel()
 	w := openRelaying(t, jetstream.Options{})
 	w.write(901, 4)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.full()
-	w.published(r)
-	stop()
+	w.relayed()
 	w.endNATS()
 	putBack := w.keep()
 	w.beginNATS()
@@ -168,7 +162,7 @@ func TestALostEndIsSuspectedFirst(t *testing.T) {
 			unsuspected.Store(n)
 		}
 	}}
-	r, _ = w.running(outbox.RelayOptions{Bus: bus})
+	r, _ := w.running(outbox.RelayOptions{Bus: bus})
 	w.write(901, 3)
 	w.write(902, 2)
 	w.full()
@@ -276,13 +270,11 @@ func TestWhatComesAgainIsCounted(t *testing.T) {
 	t.Parallel()
 	w := openRelaying(t, jetstream.Options{})
 	w.write(901, 5)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w.relayed()
 	w.deleteStream()
 	var seen tally
 	var failed atomic.Bool
-	r, _ = w.running(outbox.RelayOptions{Observe: seen.add, Bus: &hooked{Bus: w.bus,
+	r, _ := w.running(outbox.RelayOptions{Observe: seen.add, Bus: &hooked{Bus: w.bus,
 		onPublish: func(ctx context.Context, after uint64, events []outbox.Event, publish publishing) (uint64, error) {
 			if failed.CompareAndSwap(false, true) {
 				return 0, outbox.ErrUnseen
@@ -400,14 +392,12 @@ func TestMessagesThatAgeAwayUnderALook(t *testing.T) {
 	t.Parallel()
 	w := openRelaying(t, jetstream.Options{})
 	w.write(901, 3)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w.relayed()
 	w.write(901, 2)
 	var seen tally
 	var looking atomic.Bool
 	purge := sync.OnceFunc(func() { w.must(w.stream().Purge(t.Context())) }) // it looks like age
-	r, _ = w.running(outbox.RelayOptions{Observe: seen.add, Bus: &hooked{Bus: w.bus,
+	r, _ := w.running(outbox.RelayOptions{Observe: seen.add, Bus: &hooked{Bus: w.bus,
 		onLast: func(context.Context, ledger.JournalID) error { looking.Store(true); return nil },
 		onAt: func() {
 			if looking.Load() {

@@ -38,13 +38,10 @@ func TestAStrangersEntryStopsItsJournal(t *testing.T) {
 			t.Parallel()
 			w := openTampered(t)
 			w.invent(901, 902, 5)
-			r, stop := w.running(outbox.RelayOptions{})
-			w.full()
-			w.published(r)
-			stop()
+			w.relayed()
 			spoil(w)
 			w.append(901)
-			r, _ = w.running(outbox.RelayOptions{})
+			r, _ := w.running(outbox.RelayOptions{})
 			w.troubled(r, "another installation's stream")
 			w.append(902)
 			w.holding(11)
@@ -164,14 +161,11 @@ func TestATroubleThatCantBeForgottenAtOnce(t *testing.T) {
 	t.Parallel()
 	w := openTampered(t)
 	w.invent(901, 901, 3)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.full()
-	w.published(r)
-	stop()
+	w.relayed()
 	w.tamper(`UPDATE relays SET problem = 'was away'`)
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	r, _ = w.running(outbox.RelayOptions{Bus: &hooked{Bus: w.bus, onLast: func(context.Context, ledger.JournalID) error {
+	r, _ := w.running(outbox.RelayOptions{Bus: &hooked{Bus: w.bus, onLast: func(context.Context, ledger.JournalID) error {
 		once.Do(func() { close(reached); <-goOn }) // the lease is taken
 		return nil
 	}}})

@@ -227,9 +227,7 @@ func TestARelayThatEndsLeavesItsJournals(t *testing.T) {
 	w := openRelaying(t, jetstream.Options{})
 	w.write(901, 3)
 	w.write(902, 3)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w.relayed()
 	var held int
 	w.must(w.owner.QueryRow(t.Context(), `SELECT count(holder) FROM relays`).Scan(&held))
 	if held != 0 {

@@ -31,9 +31,7 @@ func published(t *testing.T, journal ledger.JournalID, entries int) *relaying {
 	t.Helper()
 	w := openTampered(t)
 	w.invent(journal, journal, entries)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w.relayed()
 	return w
 }
 
@@ -44,9 +42,7 @@ func TestACursorFarBehindTheStream(t *testing.T) {
 	w := openRelaying(t, jetstream.Options{})
 	w.write(901, 1500)
 	w.write(902, 5)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w.relayed()
 	w.tamper(`UPDATE relays SET seq = 0, stream_seq = 0`)
 
 	ended := make(chan ledger.Seq, 1) // where the second exchange begins
@@ -63,14 +59,14 @@ func TestACursorFarBehindTheStream(t *testing.T) {
 		}
 		return errors.New("ended")
 	}}
-	_, stop = w.running(outbox.RelayOptions{Bus: ending})
+	_, stop := w.running(outbox.RelayOptions{Bus: ending})
 	begins := <-ended
 	stop()
 	if c := w.cursor(901); c.Seq != begins-1 || begins < 100 {
 		t.Errorf("it left %+v, the second exchange began with %d", c, begins)
 	}
 
-	r, _ = w.running(outbox.RelayOptions{})
+	r, _ := w.running(outbox.RelayOptions{})
 	w.published(r)
 	w.write(901, 1)
 	w.published(r)
@@ -100,13 +96,11 @@ func TestACursorWhoseNextIsTooOld(t *testing.T) {
 	for range 3 {
 		w.append(901)
 	}
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w.relayed()
 	w.tamper(`UPDATE relays SET seq = 2, stream_seq = 2`)
 	w.must(w.stream().Purge(t.Context(), natsjs.WithPurgeSequence(6)))
 	w.forge(w.entries(901)[6])
-	r, _ = w.running(outbox.RelayOptions{})
+	r, _ := w.running(outbox.RelayOptions{})
 	w.append(901)
 	w.published(r)
 	w.logged("none of ours")
@@ -170,13 +164,11 @@ func TestAReplicaThatIsBehind(t *testing.T) {
 	t.Parallel()
 	w := openRelaying(t, jetstream.Options{})
 	w.write(901, 5)
-	r, stop := w.running(outbox.RelayOptions{})
-	w.published(r)
-	stop()
+	w.relayed()
 	w.tamper(`UPDATE relays SET seq = 0, stream_seq = 0`)
 	w.write(901, 1)
 	behind := &hooked{Bus: w.bus, shows: 3}
-	r, stop = w.running(outbox.RelayOptions{Bus: behind})
+	r, stop := w.running(outbox.RelayOptions{Bus: behind})
 	w.troubled(r, "doesn't show all it has")
 	stop()
 	w.wantSeqs(1, 2, 3, 4, 5)

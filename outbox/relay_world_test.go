@@ -156,6 +156,14 @@ func (w *relaying) running(o outbox.RelayOptions) (r *outbox.Relay, stop func())
 	return r, stop
 }
 
+// relayed has everything published by a relay that has ended then.
+func (w *relaying) relayed() {
+	w.t.Helper()
+	r, stop := w.running(outbox.RelayOptions{})
+	w.published(r)
+	stop()
+}
+
 // full waits until the stream has as many messages as the journals have entries. What it
 // has is compared by complete.
 func (w *relaying) full() {

@@ -225,6 +225,22 @@ func call(ctx context.Context, credential, method, url, key, body string) (reply
 // come again, comes again: the machine stood still.
 func want(t *testing.T, status int, credential, method, url, key, body string) reply {
 	t.Helper()
+	return wantUnless(t, func(r reply, took time.Duration) bool {
+		return r.status == http.StatusServiceUnavailable && took >= givesUp
+	}, status, credential, method, url, key, body)
+}
+
+// wantSoon is want, for a service whose database has just come back: 503 says that
+// a repeat is in order.
+func wantSoon(t *testing.T, status int, credential, method, url, key, body string) reply {
+	t.Helper()
+	return wantUnless(t, func(r reply, _ time.Duration) bool { return r.saysUnavailable() },
+		status, credential, method, url, key, body)
+}
+
+// wantUnless calls the API, and again after an answer that's excused, and wants a status.
+func wantUnless(t *testing.T, excused func(r reply, took time.Duration) bool, status int, credential, method, url, key, body string) reply {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
@@ -235,26 +251,7 @@ func want(t *testing.T, status int, credential, method, url, key, body string) r
 			t.Fatal(err)
 		case r.status == status:
 			return r
-		case r.status != http.StatusServiceUnavailable || time.Since(began) < givesUp:
-			t.Fatalf("%s %s: got %d, want %d: %s", method, url, r.status, status, r.body)
-		}
-	}
-}
-
-// wantSoon is want, for a service whose database has just come back: 503 says that
-// a repeat is in order.
-func wantSoon(t *testing.T, status int, credential, method, url, key, body string) reply {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		r, err := call(ctx, credential, method, url, key, body)
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case r.status == status:
-			return r
-		case !r.saysUnavailable():
+		case !excused(r, time.Since(began)):
 			t.Fatalf("%s %s: got %d, want %d: %s", method, url, r.status, status, r.body)
 		}
 	}
